@@ -1,0 +1,30 @@
+"""Entry point of the ``speclog`` command: runs the command line and turns errors into one line and an exit code."""
+
+import os
+import sys
+
+from speclog.errors import ExitCode, SpeclogError
+
+
+def main() -> None:
+    """Run the command line; never shows a traceback unless SPECLOG_DEBUG is set."""
+    from speclog import console
+    from speclog.cli import cli
+
+    try:
+        cli(standalone_mode=True)
+    except SpeclogError as error:
+        if os.environ.get("SPECLOG_DEBUG"):
+            raise
+        console.fail(console.clean(str(error)))
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        console.fail("interrupted")
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.OK)
+
+
+if __name__ == "__main__":
+    main()

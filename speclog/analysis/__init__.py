@@ -1,0 +1,1 @@
+"""Levels, break-even, fairness, attribution, plan: numbers in, frames out; no I/O."""

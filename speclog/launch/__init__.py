@@ -1,0 +1,1 @@
+"""Profiles, manifest, supervision, workload."""

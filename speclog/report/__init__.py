@@ -1,0 +1,1 @@
+"""Charts (Altair) and pages (Jinja2)."""
