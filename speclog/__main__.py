@@ -1,4 +1,4 @@
-"""Entry point of the ``speclog`` command: runs the command line and turns errors into one line and an exit code."""
+"""Entry point of ``speclog``: runs the command line; an error becomes one line and an exit code."""
 
 import os
 import sys

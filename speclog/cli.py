@@ -1,6 +1,6 @@
 """The command line: a group whose commands are imported only when they are called or asked for help.
 
-Each command lives in ``speclog/commands/<name>.py`` as ``command``; ``COMMANDS`` holds its one-line help so that
+Each command is ``speclog/commands/<name>.py: command``; ``COMMANDS`` holds its one-line help so that
 ``speclog --help`` imports none of them.
 """
 

@@ -10,7 +10,7 @@ _BIDI = {chr(c) for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E
 
 
 def clean(text: str) -> str:
-    """Make text from a log harmless on a terminal: control and bidirectional characters become visible escapes.
+    """Make text from a log harmless on a terminal: control and bidi characters become visible escapes.
 
     Newlines and tabs are escaped too, so one value stays on one line.
     """

@@ -16,7 +16,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of measured facts and real logs beside the checkout; the test is skipped where it is missing."""
+    """Measured facts and real logs beside the checkout; without them the test is skipped."""
     if not SHARED.is_dir():
         pytest.skip("../shared (measured facts and real logs) is not here")
     return SHARED

@@ -1,1 +1,1 @@
-"""The EAGLE3_PROFILE plugin that runs inside SGLang: standard library and torch only, nothing of the rest of speclog."""
+"""The EAGLE3_PROFILE plugin that runs inside SGLang: stdlib and torch only, nothing else of speclog."""

@@ -25,7 +25,8 @@ def test_version() -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys; from speclog.cli import cli; cli(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+    code = "import sys; from speclog.cli import cli; cli(['--help'], standalone_mode=False)"
+    code += "; print(sorted(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout
     loaded = out.splitlines()[-1]
     assert not [name for name in HEAVY if f"'{name}'" in loaded]

@@ -1,0 +1,49 @@
+-- raw_decode_window: one row a 'Decode batch' line (or vLLM throughput line). Grain: (ingest_id, source_index, line_no).
+-- accept_len is corrected for version bias (NULL without speculation), accept_len_raw and accept_rate_raw are as printed.
+CREATE TABLE IF NOT EXISTS raw_decode_window (
+    ingest_id VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL,
+    source_index INTEGER NOT NULL,    -- file of a multi-node run, 0 otherwise
+    line_no BIGINT NOT NULL,
+    ts TIMESTAMP,
+    dp_rank INTEGER,                  -- NULL where no tag was printed
+    pp_rank INTEGER,
+    tp_rank INTEGER,
+    ep_rank INTEGER,
+    iteration BIGINT,                 -- [n] of SGLANG_LOG_FORWARD_ITERS
+    running_req INTEGER,              -- #running-req
+    token BIGINT,                     -- #token (full pool where hybrid)
+    token_usage DOUBLE,
+    accept_len DOUBLE,                -- tokens per request per round, bonus included
+    accept_len_raw DOUBLE,
+    accept_rate_raw DOUBLE,
+    graph BOOLEAN,                    -- cuda/cpu/npu graph of the window's last round
+    gen_tok_s DOUBLE,                 -- gen throughput (token/s) of this rank
+    queue_req INTEGER,
+    prefills_since INTEGER NOT NULL,  -- prefill lines of this rank since its previous decode line
+    step VARCHAR,                     -- workload step from SPECLOG_WORKLOAD, NULL outside
+    warmup BOOLEAN,                   -- inside a workload step of kind warmup
+    full_token BIGINT,
+    full_token_usage DOUBLE,
+    swa_token BIGINT,
+    swa_token_usage DOUBLE,
+    mamba_num BIGINT,
+    mamba_usage DOUBLE,
+    gpu_token BIGINT,
+    gpu_token_usage DOUBLE,
+    cpu_token BIGINT,
+    cpu_token_usage DOUBLE,
+    pre_allocated_usage DOUBLE,
+    retracted_req INTEGER,
+    prealloc_req INTEGER,
+    transfer_req INTEGER,
+    largest_len BIGINT,
+    cap_len DOUBLE,
+    block_accept_len DOUBLE,
+    fwd_occupancy_pct DOUBLE,
+    fwd_idle_occupancy_pct DOUBLE,
+    est_decode_tflops_s DOUBLE,
+    est_read_gb_s DOUBLE,
+    est_write_gb_s DOUBLE,
+    extra VARCHAR                     -- fields no version known to us prints, as JSON; NULL if none
+);
