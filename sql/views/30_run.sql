@@ -1,0 +1,78 @@
+-- run: one row a run. Grain: run_id. Inputs: raw_run, current_ingest, server_arg, fact, annotation.
+-- speculative: speculative_algorithm is set, or (no server_args line) some window printed an accept length; NULL when unknown.
+CREATE OR REPLACE VIEW run AS
+WITH arg AS (
+    SELECT
+        run_id,
+        max(value) FILTER (name = 'model_path') AS model_path,
+        max(value) FILTER (name = 'speculative_algorithm') AS algorithm,
+        max(value) FILTER (name = 'speculative_num_steps') AS steps,
+        max(value) FILTER (name = 'speculative_eagle_topk') AS topk,
+        max(value) FILTER (name = 'speculative_num_draft_tokens') AS draft_tokens,
+        max(value) FILTER (name = 'tp_size') AS tp_size,
+        max(value) FILTER (name = 'dp_size') AS dp_size,
+        max(value) FILTER (name = 'pp_size') AS pp_size,
+        max(value) FILTER (name = 'decode_log_interval') AS decode_log_interval,
+        count(*) AS n
+    FROM server_arg GROUP BY run_id
+),
+printed AS (
+    SELECT ingest_id, count(*) AS n_windows, count(accept_len_raw) AS n_accept
+    FROM raw_decode_window GROUP BY ingest_id
+),
+tag AS (
+    SELECT run_id, max(value) FILTER (key = 'tag') AS tag, max(value) FILTER (key = 'note') AS note
+    FROM annotation GROUP BY run_id
+)
+SELECT
+    r.run_id,
+    r.name,
+    t.tag,
+    r.engine,
+    r.version,
+    r.version_min,
+    r.version_max,
+    r.version_source,
+    CASE WHEN a.model_path = 'null' THEN NULL ELSE trim(a.model_path, '"') END AS model,
+    CASE
+        WHEN a.n IS NOT NULL THEN coalesce(a.algorithm, 'null') <> 'null'
+        WHEN p.n_windows > 0 THEN p.n_accept > 0
+    END AS speculative,
+    CASE WHEN a.algorithm = 'null' THEN NULL ELSE trim(a.algorithm, '"') END AS algorithm,
+    TRY_CAST(a.steps AS INTEGER) AS steps,
+    TRY_CAST(a.topk AS INTEGER) AS topk,
+    TRY_CAST(a.draft_tokens AS INTEGER) AS draft_tokens,
+    TRY_CAST(a.tp_size AS INTEGER) AS tp_size,
+    TRY_CAST(a.dp_size AS INTEGER) AS dp_size,
+    TRY_CAST(a.pp_size AS INTEGER) AS pp_size,
+    coalesce(TRY_CAST(a.decode_log_interval AS INTEGER), 40) AS rounds_per_window,
+    r.served,
+    r.end_reason,
+    r.synthetic,
+    r.started_at,
+    r.ready_at,
+    r.ended_at,
+    r.utc_offset_s,
+    coalesce(p.n_windows, 0) AS windows,
+    r.profile,
+    r.overlays,
+    r.arm,
+    r.repeat,
+    r.argv,
+    r.host_hash,
+    r.git_commit,
+    r.manifest_line,
+    r.server_args_line,
+    t.note,
+    i.source,
+    i.first_line,
+    i.last_line,
+    i.lines,
+    i.unknown_lines,
+    i.ingest_id,
+    i.ingested_at
+FROM raw_run AS r
+JOIN current_ingest AS i USING (ingest_id)
+LEFT JOIN arg AS a ON a.run_id = r.run_id
+LEFT JOIN printed AS p ON p.ingest_id = r.ingest_id
+LEFT JOIN tag AS t ON t.run_id = r.run_id;
