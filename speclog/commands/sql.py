@@ -1,0 +1,47 @@
+"""``speclog sql``: ad-hoc SQL on the store, read-only."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import click
+
+
+@click.command(
+    "sql", epilog='Example: speclog sql "SELECT run, batch_size, round_ms FROM level" --format csv'
+)
+@click.argument("text")
+@click.option("--format", "fmt", type=click.Choice(["table", "json", "csv", "parquet"]), default="table")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The file to write (needed for parquet)."
+)
+@click.pass_context
+def command(ctx: click.Context, text: str, fmt: str, as_json: bool, output: Path | None) -> None:
+    """Run the SQL statement TEXT ('-' reads it from stdin) on the store and print its rows.
+
+    The store is opened read-only and SQL cannot reach other files. Views: run, level, break_even, comparison,
+    comparison_factor, decode_window, profile_window, prefill_batch, bench_result, event, server_arg, env_var.
+    """
+    from speclog.errors import UsageError
+    from speclog.store import open_store
+    from speclog.tables import show
+
+    fmt = "json" if as_json else fmt
+    if fmt == "parquet" and output is None:
+        raise UsageError("--format parquet needs --output FILE")
+    statement = sys.stdin.read() if text == "-" else text
+    with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
+        if fmt == "parquet" and output is not None:
+            store.frame(statement).write_parquet(output)
+            click.echo(str(output))
+            return
+        columns, rows = store.result(statement)
+    if output is None:
+        show(columns, rows, fmt)
+        return
+    with output.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
+        show(columns, rows, fmt)
+    click.echo(str(output))

@@ -1,0 +1,45 @@
+"""Naming runs: what a user types (id, unique prefix of one, name, tag, glob) to the runs of the store."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from typing import TYPE_CHECKING
+
+from speclog.errors import UsageError
+
+if TYPE_CHECKING:
+    from speclog.store import Store
+
+_MIN_PREFIX = 4
+
+
+def resolve(store: Store, text: str) -> list[str]:
+    """Return the run_ids that ``text`` names, in order of start: an id or a unique prefix of one (at least
+    four characters), a name, a tag, or a glob over names and tags.
+
+    Raises UsageError when nothing matches, naming the nearest run.
+    """
+    known = store.rows("SELECT run_id, name, tag FROM run ORDER BY started_at NULLS LAST, run_id")
+    exact = [run_id for run_id, name, tag in known if text in (run_id, name, tag)]
+    if exact:
+        return exact
+    prefixed = [run_id for run_id, _, _ in known if len(text) >= _MIN_PREFIX and run_id.startswith(text)]
+    if len(prefixed) == 1:
+        return prefixed
+    globbed = [
+        run_id
+        for run_id, name, tag in known
+        if fnmatch.fnmatchcase(name, text) or (tag is not None and fnmatch.fnmatchcase(tag, text))
+    ]
+    if globbed:
+        return globbed
+    raise UsageError(_not_found(text, [name for _, name, _ in known], len(prefixed)))
+
+
+def _not_found(text: str, names: list[str], n_prefixed: int) -> str:
+    if n_prefixed > 1:
+        return f"{text}: {n_prefixed} runs have an id that starts so; type more of it"
+    near = difflib.get_close_matches(text, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`speclog runs` lists what there is"
+    return f"{text}: no run has this id, name or tag; {hint}"
