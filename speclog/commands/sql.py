@@ -33,7 +33,8 @@ def command(ctx: click.Context, text: str, fmt: str, as_json: bool, output: Path
     if fmt == "parquet" and output is None:
         raise UsageError("--format parquet needs --output FILE")
     statement = sys.stdin.read() if text == "-" else text
-    with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
+    target, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
+    with open_store(target, lock_timeout=lock_timeout, sandbox=True) as store:
         if fmt == "parquet" and output is not None:
             store.frame(statement).write_parquet(output)
             click.echo(str(output))

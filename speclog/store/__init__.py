@@ -1,0 +1,7 @@
+"""The store: one DuckDB file, or a DuckLake shared by a fleet. The only package that knows the engine."""
+
+from speclog.store.handle import Store, open_store
+from speclog.store.problems import first_line
+from speclog.store.schema import SCHEMA_VERSION, schema_files
+
+__all__ = ["SCHEMA_VERSION", "Store", "first_line", "open_store", "schema_files"]

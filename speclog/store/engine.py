@@ -1,0 +1,196 @@
+"""Connections: DuckDB files and DuckLake catalogs, their extensions, their locks, their credentials.
+
+Every statement stays inside what DuckDB 1.5 and 2.x both offer, so a file written by one opens in the other
+and in the packaged ``duckdb`` CLI.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from speclog.errors import StoreError
+from speclog.store import problems
+from speclog.store.target import Target
+
+if TYPE_CHECKING:
+    import duckdb
+
+T = TypeVar("T")
+
+LAKE = "lake"
+"""Name a lake is attached under."""
+
+# DuckDB 2.x would otherwise write files that no 1.x (and no packaged CLI of today) can open. Nothing is ever
+# fetched from the network behind the user's back.
+_CONFIG = {"storage_compatibility_version": "v1.2.0", "autoinstall_known_extensions": "false"}
+_CATALOG_EXTENSION = {"postgres": "postgres_scanner", "sqlite": "sqlite_scanner"}
+
+
+def connect(
+    target: Target, *, read_only: bool, create: bool, lock_timeout: float
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection whose current database is the store.
+
+    Waits up to ``lock_timeout`` seconds for another process's lock or for a catalog server that is starting.
+    Raises StoreError when the store is busy, missing or no store.
+    """
+    import duckdb
+
+    open_ = _open_lake if target.is_lake else _open_file
+    try:
+        return retry(
+            lambda: open_(target, read_only, create),
+            timeout=lock_timeout,
+            again=lambda e: problems.is_locked(e) or problems.is_lost(e) or problems.is_conflict(e),
+        )
+    except duckdb.Error as error:
+        raise _refusal(error, target, lock_timeout) from error
+
+
+def retry(work: Callable[[], T], *, timeout: float, again: Callable[[BaseException], bool]) -> T:
+    """Return ``work()``, tried again with growing, jittered pauses for ``timeout`` seconds.
+
+    Only engine errors for which ``again`` is true are retried; the last one is raised as it came.
+    """
+    import duckdb
+
+    deadline = time.monotonic() + timeout
+    pause = 0.05
+    while True:
+        try:
+            return work()
+        except duckdb.Error as error:
+            if not again(error) or time.monotonic() >= deadline:
+                raise
+        time.sleep(random.uniform(pause / 2, pause))
+        pause = min(pause * 1.6, 1.0)
+
+
+def _refusal(error: BaseException, target: Target, lock_timeout: float) -> StoreError:
+    text = problems.first_line(error)
+    if problems.is_locked(error):
+        by = problems.holder(error) or text
+        return StoreError(
+            f"{target}: busy for {lock_timeout:g} s, held by {by}; close it, or wait longer (--lock-timeout)"
+        )
+    if problems.is_lost(error):
+        return StoreError(f"{target}: the catalog cannot be reached ({lock_timeout:g} s tried): {text}")
+    return StoreError(f"{target}: cannot be opened as a store: {text}")
+
+
+def _open_file(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    if not create and not target.path.is_file():
+        raise StoreError(
+            f"{target}: no store here; run `speclog ingest LOG...` first or name one with --store"
+        )
+    connection = duckdb.connect(str(target.path), read_only=read_only, config=dict(_CONFIG))
+    if read_only:
+        # The store's own directory may be read-only too; big sorts spill elsewhere.
+        spill = Path(tempfile.gettempdir()) / f"speclog-spill-{os.getpid()}"
+        connection.execute(f"SET temp_directory = {quote(str(spill))}")
+    return connection
+
+
+def quote(text: str) -> str:
+    """An SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _open_lake(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    if target.kind == "sqlite" and not create and not target.path.is_file():
+        raise StoreError(f"{target}: no store here; make one with `speclog init`")
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    try:
+        for name in ("ducklake", _CATALOG_EXTENSION[target.kind]):
+            _load(connection, name)
+        if (target.data_path or "").startswith("s3://"):
+            _enable_s3(connection)
+        _attach(connection, target, read_only, create)
+        if data_path(connection).startswith("s3://"):
+            _enable_s3(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, target: Target, read_only: bool, create: bool) -> None:
+    catalog = quote(f"ducklake:{target.kind}:{target.location}")
+    options = ["READ_ONLY"] if read_only else []
+    options += [] if create and not read_only else ["CREATE_IF_NOT_EXISTS false"]
+    if create and not read_only and target.data_path:
+        options.append(f"DATA_PATH {quote(target.data_path)}")
+    listed = f" ({', '.join(options)})" if options else ""
+    connection.execute(f"ATTACH {catalog} AS {LAKE}{listed}")
+    connection.execute(f"USE {LAKE}")
+    connection.execute("SET ducklake_max_retry_count = 100")
+
+
+def data_path(connection: duckdb.DuckDBPyConnection) -> str:
+    """Where an attached lake's Parquet lies, as its catalog records it; '' when it does not."""
+    catalog = f"__ducklake_metadata_{LAKE}.ducklake_metadata"
+    rows = connection.execute(f"SELECT value FROM {catalog} WHERE key = 'data_path'").fetchall()  # noqa: S608
+    return str(rows[0][0]) if rows else ""
+
+
+def _load(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Load an extension from its wheel, else one the user installed; never fetch it."""
+    import duckdb
+
+    version = connection.execute("SELECT version()").fetchall()[0][0]
+    tries = [name]
+    with contextlib.suppress(ModuleNotFoundError):
+        wheel = importlib.resources.files(f"duckdb_extension_{name}")
+        tries.insert(0, str(wheel / "extensions" / version / f"{name}.duckdb_extension"))
+    for what in tries:
+        with contextlib.suppress(duckdb.Error):
+            connection.execute(f"LOAD {quote(what)}" if what != name else f"LOAD {name}")
+            return
+    raise StoreError(
+        f"DuckDB {version} has no extension {name}, which a shared store needs: pip install 'speclog[lake]' "
+        f"(or, with a network, INSTALL {name} in the duckdb CLI of the same version)"
+    )
+
+
+def _enable_s3(connection: duckdb.DuckDBPyConnection) -> None:
+    """Load httpfs and hand it the AWS_* environment; the secret lives in this connection's memory only."""
+    import duckdb
+
+    _load(connection, "httpfs")
+    options = ["TYPE s3", *(f"{key} {quote(value)}" for key, value in _s3_settings().items())]
+    try:
+        connection.execute(f"CREATE OR REPLACE SECRET speclog_s3 ({', '.join(options)})")
+    except duckdb.Error:
+        # Neither the text nor the cause: both may repeat the statement, and it holds the key.
+        raise StoreError("the AWS_* variables of this environment do not make a usable S3 secret") from None
+
+
+def _s3_settings() -> dict[str, str]:
+    env = os.environ
+    named = {
+        "KEY_ID": env.get("AWS_ACCESS_KEY_ID"),
+        "SECRET": env.get("AWS_SECRET_ACCESS_KEY"),
+        "SESSION_TOKEN": env.get("AWS_SESSION_TOKEN"),
+        "REGION": env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
+    }
+    endpoint = urlsplit(env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or "")
+    if endpoint.netloc:
+        named |= {
+            "ENDPOINT": endpoint.netloc,
+            "URL_STYLE": "path",
+            "USE_SSL": "true" if endpoint.scheme == "https" else "false",
+        }
+    return {key: value for key, value in named.items() if value}

@@ -1,0 +1,274 @@
+"""An open store: rows, frames, and appends that happen once or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from speclog.errors import StoreError, UsageError
+from speclog.store import engine, guard, problems, schema
+from speclog.store.target import Target, parse_target
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+
+T = TypeVar("T")
+
+
+class _ArrowStream:
+    """A polars frame that DuckDB scans through the Arrow C stream: no pyarrow needed."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+class Store:
+    """An open store: query it, append to it. Obtain one from `open_store`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, target: Target, lock_timeout: float) -> None:
+        self._connection = connection
+        self._parsed = target
+        self._lock_timeout = lock_timeout
+        self._sandboxed = False
+        self._identity = self._file_identity()
+        self.target = str(target)
+
+    @property
+    def is_lake(self) -> bool:
+        """Whether the store is a DuckLake (several writers, Parquet) and not one file."""
+        return self._parsed.is_lake
+
+    def rows(self, sql: str, params: Sequence[object] | None = None) -> list[tuple[Any, ...]]:
+        """Return all rows of a query. Raises UsageError when the SQL is wrong."""
+        return self.result(sql, params)[1]
+
+    def result(
+        self, sql: str, params: Sequence[object] | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return (column names, rows) of one statement.
+
+        Raises UsageError when the SQL is wrong (or, in a sandbox, not a plain query), StoreError when the
+        store fails.
+        """
+        import duckdb
+
+        self._inspect(sql)
+        with self._translated():
+            cursor = self._connection.execute(sql, params)
+            names = [column[0] for column in cursor.description or []]
+            try:
+                return names, cursor.fetchall()
+            except duckdb.InvalidInputException as error:
+                if "pytz" not in str(error):
+                    raise
+        # DuckDB 1.5 needs pytz to hand a time with a zone to Python; polars does not.
+        return names, self.frame(sql, params).rows()
+
+    def frame(self, sql: str, params: Sequence[object] | None = None) -> pl.DataFrame:
+        """Return a query's result as a polars frame (columns as in the query).
+
+        An INTERVAL becomes a Duration (a month counts 30 days), a HUGEINT (``sum`` of integers) an Int64, or
+        a Float64 when it does not fit. Raises UsageError when the SQL is wrong or two columns share a name.
+        """
+        import polars as pl
+
+        self._inspect(sql)
+        with self._translated():
+            relation: Any = self._connection.sql(sql, params=params)
+            if relation is None:
+                return pl.DataFrame()
+            names, types = list(relation.columns), [str(kind) for kind in relation.types]
+            if len(set(names)) < len(names):
+                raise UsageError("SQL: two columns of the result share a name; name them with AS")
+            if any("INTERVAL" in kind for kind in types):
+                # polars cannot take one; Python can, but on DuckDB 1.5 not beside a time with a zone.
+                rows = relation.project(", ".join(map(_without_zone, names, types))).fetchall()
+                return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+            frame = pl.DataFrame(relation)
+        huge = [name for name, kind in zip(names, types, strict=True) if kind in ("HUGEINT", "UHUGEINT")]
+        return frame.with_columns(_whole_number(frame[name]) for name in huge)
+
+    def script(self, sql: str) -> None:
+        """Run several statements and throw their results away. Raises as `rows` does."""
+        self._inspect(sql)
+        with self._translated():
+            self._connection.execute(sql)
+
+    def known(self, run_id: str, sha256: str, parser_version: int) -> str | None:
+        """Whether this very session was already read by this parser.
+
+        Returns None when it was not; else 'complete', or 'removed' when someone has removed the run since
+        (``speclog runs rm``; ``speclog runs restore`` brings it back).
+        """
+        if not self.rows(
+            "SELECT 1 FROM raw_ingest WHERE run_id = ? AND sha256 = ? AND parser_version = ? LIMIT 1",
+            [run_id, sha256, parser_version],
+        ):
+            return None
+        newest = self.rows(
+            "SELECT max_by(status, (ingested_at, ingest_id)) FROM raw_ingest WHERE run_id = ?",
+            [run_id],
+        )
+        return str(newest[0][0])
+
+    def append(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        """Append frames to raw tables in one transaction: all rows or none.
+
+        ``frames`` maps table name to rows; a column the frame lacks becomes NULL. On a lake the transaction
+        is tried again when it meets another writer's, or when the catalog's server restarts, until the lock
+        timeout; with a ``raw_ingest`` row among the frames it is never written twice.
+        Raises StoreError when the store is full, gone or unreachable; then nothing of it was written.
+        """
+
+        def write() -> None:
+            for table, frame in frames.items():
+                self._insert(table, frame)
+
+        ingests = frames.get("raw_ingest")
+        self.transaction(write, committed=None if ingests is None else lambda: self._has(ingests))
+
+    def transaction(self, work: Callable[[], T], *, committed: Callable[[], bool] | None = None) -> T | None:
+        """Run ``work`` in a transaction; on a lake, again until it does not meet another writer's.
+
+        ``committed`` tells whether an attempt whose COMMIT was cut off arrived after all; without it such an
+        attempt is an error. Returns work's result (None when ``committed`` said it had arrived).
+        """
+        import duckdb
+
+        unsure = False
+
+        def attempt() -> T | None:
+            nonlocal unsure
+            if unsure:
+                self._reconnect()
+                if committed is not None and committed():
+                    return None
+                unsure = False
+            try:
+                return self._once(work)
+            except duckdb.Error as error:
+                unsure = problems.is_lost(error)
+                raise
+
+        def again(error: BaseException) -> bool:
+            return self.is_lake and (
+                problems.is_conflict(error) or (problems.is_lost(error) and committed is not None)
+            )
+
+        with self._translated():
+            self._check_still_there()
+            done = engine.retry(attempt, timeout=self._lock_timeout, again=again)
+            self._check_still_there()
+            return done
+
+    def _once(self, work: Callable[[], T]) -> T:
+        import duckdb
+
+        self._connection.execute("BEGIN")
+        try:
+            done = work()
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+        return done
+
+    def _insert(self, table: str, frame: pl.DataFrame) -> None:
+        if frame.is_empty():
+            return
+        stream = _ArrowStream(frame)  # noqa: F841 - DuckDB finds it by name
+        # Table names come from this package's code, never from a log.
+        self._connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM stream')  # noqa: S608
+
+    def _has(self, ingests: pl.DataFrame) -> bool:
+        ids = ingests["ingest_id"].unique().to_list()
+        sql = "SELECT count(DISTINCT ingest_id) FROM raw_ingest WHERE list_contains(?, ingest_id)"
+        rows = self._connection.execute(sql, [ids]).fetchall()
+        return int(rows[0][0]) == len(ids)
+
+    def _reconnect(self) -> None:
+        import duckdb
+
+        with contextlib.suppress(duckdb.Error):
+            self._connection.close()
+        self._connection = engine.connect(self._parsed, read_only=False, create=False, lock_timeout=0)
+
+    def _file_identity(self) -> tuple[int, int] | None:
+        if self.is_lake:
+            return None
+        with contextlib.suppress(OSError):
+            found = self._parsed.path.stat()
+            return found.st_dev, found.st_ino
+        return None
+
+    def _check_still_there(self) -> None:
+        """A file that was deleted or replaced while open takes writes into nowhere: say so."""
+        if self._identity != self._file_identity():
+            raise StoreError(
+                f"{self.target}: the store was deleted or replaced while it was open; what was being written "
+                "is not kept: run the command again"
+            )
+
+    def enter_sandbox(self) -> None:
+        """From here on take only plain queries, and let none of them reach a file outside the store."""
+        guard.lock(self._connection, engine.data_path(self._connection) if self.is_lake else None)
+        self._sandboxed = True
+
+    def _inspect(self, sql: str) -> None:
+        if self._sandboxed:
+            guard.check(self._connection, sql)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as error:
+            raise problems.translate(error, self.target) from error
+
+    def close(self) -> None:
+        """Close the connection and with it the lock."""
+        self._connection.close()
+
+
+def _without_zone(name: str, kind: str) -> str:
+    column = '"{}"'.format(name.replace('"', '""'))
+    return f"CAST({column} AS TIMESTAMP) AS {column}" if kind == "TIMESTAMP WITH TIME ZONE" else column
+
+
+def _whole_number(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    whole = column.cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
+
+
+@contextmanager
+def open_store(
+    target: str, *, read_only: bool = True, lock_timeout: float = 20.0, sandbox: bool = False
+) -> Iterator[Store]:
+    """Open a store, install or refresh its schema when writing, and close it at the end of the block.
+
+    ``target`` is what ``--store`` takes: a path (optionally ``duckdb:path``), ``ducklake:postgres:...`` or
+    ``ducklake:sqlite:FILE``. A missing store is created when writing and is a StoreError when reading. Waits
+    up to ``lock_timeout`` seconds for another process's lock. ``sandbox`` is for SQL that a person typed:
+    only queries, and nothing outside the store can be read or written.
+    """
+    parsed = parse_target(target)
+    connection = engine.connect(parsed, read_only=read_only, create=not read_only, lock_timeout=lock_timeout)
+    store = Store(connection, parsed, lock_timeout)
+    try:
+        schema.prepare(store, writable=not read_only)
+        if sandbox:
+            store.enter_sandbox()
+        yield store
+    finally:
+        store.close()
