@@ -25,6 +25,7 @@ COMMANDS = {
     "init": "Create a store.",
     "gc": "Remove superseded ingests and compact the store.",
     "export": "Write the store as Parquet.",
+    "import": "Read exported Parquet into a store.",
 }
 
 

@@ -142,7 +142,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, target: Target, read_only: bo
 def data_path(connection: duckdb.DuckDBPyConnection) -> str:
     """Where an attached lake's Parquet lies, as its catalog records it; '' when it does not."""
     catalog = f"__ducklake_metadata_{LAKE}.ducklake_metadata"
-    rows = connection.execute(f"SELECT value FROM {catalog} WHERE key = 'data_path'").fetchall()  # noqa: S608
+    rows = connection.execute(f"SELECT value FROM {catalog} WHERE key = 'data_path'").fetchall()
     return str(rows[0][0]) if rows else ""
 
 

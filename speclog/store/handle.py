@@ -38,6 +38,8 @@ class Store:
         self._sandboxed = False
         self._identity = self._file_identity()
         self.target = str(target)
+        self.prepared = ""
+        """What opening it did, in words: created, migrated, views refreshed ..."""
 
     @property
     def is_lake(self) -> bool:
@@ -152,9 +154,13 @@ class Store:
                 unsure = False
             try:
                 return self._once(work)
-            except duckdb.Error as error:
-                unsure = problems.is_lost(error)
-                raise
+            except (duckdb.Error, StoreError) as error:
+                # `work` may have used this object's own methods, which translate what they meet.
+                cause = error.__cause__ if isinstance(error, StoreError) else error
+                if not isinstance(cause, duckdb.Error):
+                    raise
+                unsure = problems.is_lost(cause)
+                raise cause from None if cause is not error else cause.__cause__
 
         def again(error: BaseException) -> bool:
             return self.is_lake and (
@@ -166,6 +172,23 @@ class Store:
             done = engine.retry(attempt, timeout=self._lock_timeout, again=again)
             self._check_still_there()
             return done
+
+    def maintain(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run one statement of upkeep outside a transaction, again while it meets other writers."""
+        with self._translated():
+            return engine.retry(
+                lambda: self._connection.execute(sql).fetchall(),
+                timeout=self._lock_timeout,
+                again=problems.is_conflict,
+            )
+
+    def size(self) -> int | None:
+        """Bytes on disk: the file and its log, or a lake's live Parquet."""
+        if self.is_lake:
+            rows = self.rows(f"SELECT sum(file_size_bytes) FROM ducklake_table_info('{engine.LAKE}')")
+            return int(rows[0][0] or 0)
+        log = self._parsed.path.with_name(self._parsed.path.name + ".wal")
+        return sum(path.stat().st_size for path in (self._parsed.path, log) if path.is_file())
 
     def _once(self, work: Callable[[], T]) -> T:
         import duckdb
@@ -183,9 +206,9 @@ class Store:
     def _insert(self, table: str, frame: pl.DataFrame) -> None:
         if frame.is_empty():
             return
-        stream = _ArrowStream(frame)  # noqa: F841 - DuckDB finds it by name
+        stream = _ArrowStream(_with_typed_nulls(frame))  # noqa: F841 - DuckDB finds it by name
         # Table names come from this package's code, never from a log.
-        self._connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM stream')  # noqa: S608
+        self._connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM stream')
 
     def _has(self, ingests: pl.DataFrame) -> bool:
         ids = ingests["ingest_id"].unique().to_list()
@@ -239,6 +262,16 @@ class Store:
         self._connection.close()
 
 
+def _with_typed_nulls(frame: pl.DataFrame) -> pl.DataFrame:
+    """DuckDB 2 refuses Arrow's type for a column of nothing but nulls; any other type will do."""
+    import polars as pl
+
+    typed = {pl.Null(): pl.String(), pl.List(pl.Null): pl.List(pl.String)}
+    return frame.with_columns(
+        pl.col(name).cast(typed[kind]) for name, kind in frame.schema.items() if kind in typed
+    )
+
+
 def _without_zone(name: str, kind: str) -> str:
     column = '"{}"'.format(name.replace('"', '""'))
     return f"CAST({column} AS TIMESTAMP) AS {column}" if kind == "TIMESTAMP WITH TIME ZONE" else column
@@ -266,7 +299,7 @@ def open_store(
     connection = engine.connect(parsed, read_only=read_only, create=not read_only, lock_timeout=lock_timeout)
     store = Store(connection, parsed, lock_timeout)
     try:
-        schema.prepare(store, writable=not read_only)
+        store.prepared = schema.prepare(store, writable=not read_only)
         if sandbox:
             store.enter_sandbox()
         yield store

@@ -80,10 +80,11 @@ def digest() -> str:
     return hashlib.sha256("\0".join(item.sql for item in definitions()).encode()).hexdigest()
 
 
-def prepare(store: Store, *, writable: bool) -> None:
+def prepare(store: Store, *, writable: bool) -> str:
     """Bring store and speclog together: install, migrate or refresh when writing; overlay when reading.
 
-    Raises StoreError when the store's schema is newer, or older and opened to read.
+    Returns what was done, in words. Raises StoreError when the store's schema is newer, or older and opened
+    to read.
     """
     version = recorded_version(store)
     if version is not None and version > SCHEMA_VERSION:
@@ -92,16 +93,18 @@ def prepare(store: Store, *, writable: bool) -> None:
             f"{SCHEMA_VERSION}); upgrade speclog"
         )
     if writable:
-        _bring_up_to_date(store)
-    elif version is None:
+        return _bring_up_to_date(store, version)
+    if version is None:
         raise StoreError(f"{store.target}: not a speclog store; make one with `speclog init`")
-    elif version < SCHEMA_VERSION:
+    if version < SCHEMA_VERSION:
         raise StoreError(
             f"{store.target}: written by an older speclog (its schema is {version}, now {SCHEMA_VERSION}); "
             f"`speclog --store {store.target} init` migrates it, keeping every run"
         )
-    elif _recorded(store, "schema_digest") != digest():
+    if _recorded(store, "schema_digest") != digest():
         overlay(store)
+        return "opened to read, with the views of this speclog"
+    return "opened to read"
 
 
 def recorded_version(store: Store) -> int | None:
@@ -121,14 +124,18 @@ def _recorded(store: Store, key: str) -> str | None:
     return found[0][0] if found else None
 
 
-def _bring_up_to_date(store: Store) -> None:
-    version = recorded_version(store)
+def _bring_up_to_date(store: Store, version: int | None) -> str:
     if version is not None and _recorded(store, "schema_digest") == digest():
-        return
+        return "up to date"
     if version == SCHEMA_VERSION and _is_newer(_recorded(store, "speclog_version")):
         overlay(store)  # views of a newer release stay: hosts of a fleet would replace each other's for ever
-        return
+        return "up to date; it keeps the views of a newer speclog"
     store.transaction(lambda: _install(store))
+    if version is None:
+        return f"created (schema {SCHEMA_VERSION})"
+    if version < SCHEMA_VERSION:
+        return f"migrated from schema {version} to {SCHEMA_VERSION}"
+    return "views refreshed"
 
 
 def _is_newer(version: str | None) -> bool:

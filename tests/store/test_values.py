@@ -58,3 +58,11 @@ def test_known_tells_read_from_removed(target: str) -> None:
         assert store.known("r", "other", 1) is None
         store.rows(sql, ["1 days", "removed"])
         assert store.known("r", "h", 1) == "removed"
+
+
+def test_columns_of_nothing_but_nulls_are_taken(target: str) -> None:
+    nothing = {"i": [None], "name": [None], "x": [[]]}
+    with open_store(target, read_only=False) as store:
+        store.script("CREATE TABLE t (i INTEGER, name VARCHAR, x VARCHAR[], y DOUBLE[])")
+        store.append({"t": pl.DataFrame(nothing)})
+        assert store.rows("SELECT * FROM t") == [(None, None, [], None)]
