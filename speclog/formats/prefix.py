@@ -1,0 +1,70 @@
+"""What stands before the message: timestamp, rank tags, level - and the wrappers put around whole lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, lru_cache
+
+_SGLANG = re.compile(
+    r"\[?(?P<ts>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,](?P<frac>\d{1,6}))?"
+    r"(?P<tags>(?: [A-Z][A-Z_]*\d+)*)(?P<process> (?:encode_server|encode_dp_worker\[\d+\]))?\] ?"
+    r"(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.]+\.py:\d+: )?"
+)
+_VLLM = re.compile(
+    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<ts>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.(?P<frac>\d+))? "
+    r"\[(?P<file>[\w./-]+:\d+)\] "
+)
+_TAG = re.compile(r"(DP|PP|TP|EP|ATTN_CP|MOE_DP)(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The part of a line before its message. ``ts`` is the log's own clock (no zone); None when lost."""
+
+    ts: datetime | None = None
+    rank: str = ""
+    level: str = ""
+    style: str = ""
+
+    def number(self, tag: str) -> int | None:
+        """The rank printed as ``tag`` ('DP', 'PP', 'TP', 'EP'), None when it was not printed."""
+        return ranks(self.rank).get(tag)
+
+
+@lru_cache(maxsize=4096)
+def ranks(tags: str) -> dict[str, int]:
+    """``'DP1 TP3'`` as numbers by tag."""
+    return {name: int(number) for name, number in _TAG.findall(tags)}
+
+
+def split_prefix(line: str) -> tuple[Prefix, str]:
+    """Split a line into its prefix and its message; a line without one keeps all as message."""
+    found = _SGLANG.match(line)
+    if found:
+        ts = _timestamp(found["ts"], found["frac"])
+        return Prefix(ts, found["tags"].strip(), "", "sglang"), line[found.end() :]
+    found = _VLLM.match(line)
+    if found:
+        ts = _timestamp(f"1900-{found['ts']}", found["frac"])
+        return Prefix(ts, "", found["level"], "vllm"), line[found.end() :]
+    return Prefix(), line
+
+
+@lru_cache(maxsize=256)
+def _timestamp(text: str, frac: str | None) -> datetime | None:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return when.replace(microsecond=int(frac.ljust(6, "0"))) if frac else when
+
+
+@cache
+def head_pattern() -> str:
+    """The prefix as a pattern with groups ts, frac, tags, for frames."""
+    return (
+        r"^\[?(?P<ts>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,](?P<frac>\d{1,6}))?"
+        r"(?P<tags>(?: [A-Z][A-Z_]*\d+)*)(?: encode_server| encode_dp_worker\[\d+\])?\] ?"
+    )

@@ -1,0 +1,81 @@
+"""The ``server_args=`` line, a dataclass repr (<= 0.5.18) or dict repr (>= 0.5.19), as canonical JSON.
+
+Splitting on ``", "`` breaks on nested values, so the text is parsed as a Python expression - never evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from functools import lru_cache
+from typing import Any
+
+LITERAL = "server_args="
+
+
+def canonical(value: Any) -> str:
+    """A value as JSON text, such that equal values give equal text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+@lru_cache(maxsize=64)
+def _parse(text: str) -> tuple[tuple[str, str], ...] | None:
+    node = _expression(text) or _expression(_OBJECT.sub(_quoted, _ELIDED.sub("", text)))
+    value = _value(node) if node is not None else None
+    if not isinstance(value, dict):
+        return None
+    return tuple((str(name), canonical(item)) for name, item in value.items())
+
+
+# What a repr may hold that is no expression: "<Enum.A: 1>", and fields left out as "...".
+_OBJECT = re.compile(r"<[A-Za-z_][^<>]*>")
+_ELIDED = re.compile(r", \.\.\.(?=[)\]}])")
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return repr(found[0])
+
+
+def _expression(text: str) -> ast.expr | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in a path are the log's business
+            return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def parse_server_args(message: str) -> dict[str, str] | None:
+    """Name to canonical JSON of every argument in a ``server_args=`` message; None when it cannot be read.
+
+    None is also the answer for a line that was cut (a 16 KiB limit of the log driver): join and try again.
+    """
+    found = _parse(message[message.index("=") + 1 :].strip()) if "=" in message else None
+    return dict(found) if found is not None else None
+
+
+def _value(node: ast.expr) -> Any:
+    """The plain value of an expression: literals, containers, and constructor calls as dicts."""
+    match node:
+        case ast.Constant(value=value):
+            return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_value(item) for item in items]
+        case ast.Set(elts=items):
+            return sorted((_value(item) for item in items), key=canonical)
+        case ast.Dict(keys=keys, values=values):
+            return {_key(key): _value(item) for key, item in zip(keys, values, strict=True)}
+        case ast.Call(args=[], keywords=pairs):
+            return {pair.arg or "**": _value(pair.value) for pair in pairs}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = _value(operand)
+            return -value if isinstance(value, (int, float)) else ast.unparse(node)
+        case _:
+            return ast.unparse(node)
+
+
+def _key(node: ast.expr | None) -> str:
+    value = _value(node) if node is not None else "**"
+    return value if isinstance(value, str) else canonical(value)

@@ -1,0 +1,87 @@
+"""The types a field can have, and how the text of each becomes a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+Value = int | float | bool | str | list[int] | None
+
+
+def _int(text: str) -> int:
+    return int(text)
+
+
+def _float(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _percent(text: str) -> float | None:
+    return _float(text.rstrip("%"))
+
+
+def _bool(text: str) -> bool:
+    return {"True": True, "False": False}[text]
+
+
+def _text(text: str) -> str:
+    return text.strip()
+
+
+def _ints(text: str) -> list[int]:
+    return [int(part) for part in text.strip("[]").split(",") if part.strip()]
+
+
+def _first_float(text: str) -> float | None:
+    return _float(text.split("/", 1)[0])
+
+
+def _count(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+CONVERT: dict[str, Callable[[str], Value]] = {
+    "int": _int,
+    "float": _float,
+    "percent": _percent,
+    "bool": _bool,
+    "word": _text,
+    "text": _text,
+    "ints": _ints,
+    "hist": _ints,
+    "first_float": _first_float,
+    "count": _count,
+    "ms3": _first_float,
+}
+"""Type name to conversion; each raises ValueError or KeyError on text that is not of the type."""
+
+PATTERN: dict[str, str] = {
+    "int": r"(-?\d+)",
+    "float": r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|-?inf)",
+    "percent": r"(-?\d+(?:\.\d+)?|nan)%",
+    "bool": r"(True|False)\b",
+    "word": r"([^\s,)\]]+)",
+    "text": r"(.*)",
+    "ints": r"(\[[\d, ]*\])",
+    "hist": r"([\d,]+)",
+    "first_float": r"([\d./]+)",
+    "count": r"([\d,]+)",
+    "ms3": r"(\S+)",
+}
+"""Type name to the regular expression of its text, for values found behind an anchor."""
+
+
+def convert(kind: str, text: str) -> Value:
+    """Text to value; None where it is not of the type (a truncated line, ``na``)."""
+    try:
+        return CONVERT[kind](text)
+    except (ValueError, KeyError):
+        return None
+
+
+def milliseconds(name: str, text: str) -> dict[str, Value]:
+    """``mean/p50/p99`` as three columns; ``na`` gives none."""
+    parts = [convert("float", part) for part in text.split("/")]
+    names = (f"{name}_ms", f"{name}_p50_ms", f"{name}_p99_ms")
+    return {key: part for key, part in zip(names, parts, strict=False) if part is not None}

@@ -1,0 +1,136 @@
+"""Facts about a session that follow from its lines and arguments (names: sql/tables/raw_fact.sql)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from speclog.formats.engine import Record
+from speclog.ingest.session import Session
+
+
+def from_record(session: Session, line_no: int, record: Record) -> None:
+    """Facts a single line gives: those its declaration names, and the few that need a rule."""
+    for declared in record.kind.fields:
+        if declared.fact and declared.name in record.fields:
+            session.set_fact(declared.fact, record.fields[declared.name], "log", line_no)
+    rule = _RULES.get(record.kind.name)
+    if rule is not None:
+        rule(session, line_no, record)
+
+
+def _weight(session: Session, line_no: int, record: Record) -> None:
+    """The target's weights come first on each rank; the draft's line differs only in its model class."""
+    gb = record.fields.get("mem_usage_gb")
+    seen = [
+        e
+        for e in session.events
+        if e["kind"] == "load_weight_end" and e["rank"] == (record.prefix.rank or None)
+    ]
+    if gb is not None and len(seen) == 1:
+        session.set_fact("weight.target_gb", gb, "log", line_no)
+        session.set_fact("model.class", record.fields.get("model_class"), "log", line_no)
+    elif gb is not None and len(seen) == 2:
+        session.set_fact("weight.draft_gb", gb, "log", line_no)
+
+
+def _graph(session: Session, line_no: int, record: Record) -> None:
+    role = str(record.fields.get("role", ""))
+    if role in {"", "target verify", "target decode"}:
+        session.set_fact("graph.enabled", True, "log", line_no)
+        if "bs" in record.fields:
+            session.set_fact("graph.decode_bs", record.fields["bs"], "log", line_no)
+
+
+def _graph_bs(session: Session, line_no: int, record: Record) -> None:
+    session.set_fact("graph.decode_bs", record.fields.get("bs"), "log", line_no)
+
+
+def _graph_off(session: Session, line_no: int, record: Record) -> None:
+    if record.message.lower().startswith("cuda graph is disabled"):
+        session.set_fact("graph.enabled", False, "log", line_no)
+
+
+def _all_reduce(session: Session, line_no: int, record: Record) -> None:
+    session.set_fact("custom_all_reduce", "off", "log", line_no)
+
+
+def _overlap_off(session: Session, line_no: int, record: Record) -> None:
+    session.set_fact("overlap_scheduler", "off", "log", line_no)
+
+
+def _spec_v1(session: Session, line_no: int, record: Record) -> None:
+    name = "v1" if record.message.startswith("Spec v1") else "v2"
+    session.set_fact("spec_version", name, "log", line_no)
+
+
+def _spec_v2(session: Session, line_no: int, record: Record) -> None:
+    session.set_fact("spec_version", "v2", "log", line_no)
+
+
+def _attach(session: Session, line_no: int, record: Record) -> None:
+    session.set_version(record.fields.get("sglang"), "profile")
+
+
+_RULES = {
+    "load_weight_end": _weight,
+    "graph_begin": _graph,
+    "graph_end": _graph,
+    "graph_bs": _graph_bs,
+    "graph_disabled": _graph_off,
+    "custom_all_reduce_off": _all_reduce,
+    "overlap_off": _overlap_off,
+    "spec_v1": _spec_v1,
+    "spec_v2": _spec_v2,
+    "profile_attach": _attach,
+}
+
+
+def derive(session: Session) -> None:
+    """Facts that need the whole session: graphs, overlap and all-reduce from the arguments, profiling."""
+    args = {name: json.loads(value) for name, value in session.args.items()}
+    if args:
+        _from_args(session, args)
+    _profiling(session)
+    if session.ranks.dropped:
+        session.set_fact("duplicate_rank_lines", session.ranks.dropped, "log")
+
+
+def _from_args(session: Session, args: dict[str, Any]) -> None:
+    line = session.args_line
+    config = args.get("cuda_graph_config")
+    decode = config.get("decode") if isinstance(config, dict) else None
+    off = args.get("disable_cuda_graph") is True or args.get("disable_decode_cuda_graph") is True
+    if off or (isinstance(decode, dict) and decode.get("backend") == "disabled"):
+        session.set_fact("graph.enabled", False, "log", line)
+    elif "disable_cuda_graph" in args:
+        session.set_fact("graph.enabled", True, "log", line)
+    bs = args.get("cuda_graph_bs") or (decode.get("bs") if isinstance(decode, dict) else None)
+    if isinstance(bs, list) and bs and session.facts["graph.enabled"].value == "true":
+        session.set_fact("graph.decode_bs", bs, "log", line)
+    if "disable_overlap_schedule" in args:
+        session.set_fact(
+            "overlap_scheduler", "off" if args["disable_overlap_schedule"] else "on", "log", line
+        )
+    if args.get("disable_custom_all_reduce") is True:
+        session.set_fact("custom_all_reduce", "off", "log", line)
+    elif session.ready_at and "disable_custom_all_reduce" in args and (args.get("tp_size") or 1) > 1:
+        session.set_fact("custom_all_reduce", "on", "log", line)  # the server says so when it is not
+
+
+def _profiling(session: Session) -> None:
+    """Mode of the profiler if its lines are there; 'off' only when the manifest proves the variable unset."""
+    if session.profile_rows:
+        first = session.profile_rows[0]
+        session.set_fact("profiling", first.get("mode") or "on", "log", first["line_no"])
+        return
+    attached = [event for event in session.events if event["kind"] == "profile_attach"]
+    if attached:
+        session.set_fact("profiling", "on", "log", attached[0]["line_no"])
+        return
+    scanned = any("EAGLE3_PROFILE".startswith(prefix) for prefix in session.env_prefixes)
+    value = session.env.get("EAGLE3_PROFILE")
+    if (value is not None and value.value in {None, "", "0"}) or (value is None and scanned):
+        session.set_fact("profiling", "off", "manifest", session.manifest_line)
+    elif value is not None:
+        session.set_fact("profiling", "on", "manifest", session.manifest_line)

@@ -1,0 +1,116 @@
+"""Files beside a log that belong to it by name: ``/server_info`` JSON and client benchmark results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from speclog.formats.bench import read_jsonl_line, read_tables
+from speclog.formats.server_args import canonical
+from speclog.ingest.doubts import doubts
+from speclog.ingest.session import Session
+
+_LOG_ENDINGS = (".gz", ".zst", ".zstd", ".log", ".out", ".err", ".txt")
+
+
+def stem(path: str) -> str:
+    """A log's name without directory and endings (``a.log.gz`` -> ``a``)."""
+    name = Path(path).name
+    for ending in _LOG_ENDINGS:
+        name = name.removesuffix(ending)
+    return name or Path(path).name
+
+
+def find(path: str) -> list[Path]:
+    """The sidecars of a log: ``<stem>.server_info.json``, ``<stem>.bench*.jsonl``, ``<stem>.bench*.txt``."""
+    if path == "-":
+        return []
+    folder, name = Path(path).parent, stem(path)
+    found = [folder / f"{name}.server_info.json"]
+    start = f"{name}.bench"
+    siblings = sorted(folder.iterdir()) if folder.is_dir() else []
+    found += [p for p in siblings if p.name.startswith(start) and p.suffix in {".jsonl", ".txt"}]
+    return [p for p in found if p.is_file()]
+
+
+def take(session: Session, path: Path) -> str | None:
+    """Read a sidecar into a session; the reason in words when it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    session.sidecars.append(path.name)
+    session.digest.update(data)
+    text = data.decode("utf-8", "replace")
+    if path.name.endswith(".server_info.json"):
+        return _server_info(session, path, text)
+    rows = list(_bench_rows(session, path, text))
+    if not rows:
+        return f"{path}: no benchmark result in it"
+    known = {_same(row) for row in session.bench_rows}
+    session.bench_rows += [row for row in rows if _same(row) not in known]
+    return None
+
+
+def _same(row: dict[str, Any]) -> tuple[object, ...]:
+    """The table and the JSONL line of one result agree in what the table prints (two decimals)."""
+    numbers = (row.get("duration_s"), row.get("output_tok_s"))
+    return (
+        row["tool"], row.get("completed"), row.get("total_output_tokens"), row.get("max_concurrency"),
+        *(None if n is None else round(n, 2) for n in numbers),
+    )  # fmt: skip
+
+
+def _server_info(session: Session, path: Path, text: str) -> str | None:
+    try:
+        info = json.loads(text)
+    except ValueError as error:
+        return f"{path}: not JSON ({error})"
+    if not isinstance(info, dict):
+        return f"{path}: not a /server_info object"
+    take_info(session, info, "server_info")
+    return None
+
+
+def take_info(session: Session, info: dict[str, Any], source: str) -> None:
+    """Version and capacity from a ``/server_info`` object; its arguments only if the log printed none.
+
+    The object repeats arguments after the server changed some, so it must not mix with the log's own.
+    """
+    session.set_version(info.get("version"), source)
+    states = info.get("internal_states")
+    state = states[0] if isinstance(states, list) and states and isinstance(states[0], dict) else info
+    for name, value in (
+        ("kv_tokens", info.get("max_total_num_tokens")),
+        ("max_running_requests", state.get("effective_max_running_requests_per_dp")),
+    ):
+        if value is not None:
+            session.set_fact(name, value, source)
+    if session.args or source != "server_info":
+        return
+    skip = {"internal_states", "version", "status", "max_total_num_tokens", "max_req_input_len", "kv_events"}
+    session.args = {name: canonical(value) for name, value in info.items() if name not in skip}
+    session.args_source = "server_info"
+
+
+def _bench_rows(session: Session, path: Path, text: str) -> Iterator[dict[str, Any]]:
+    ceiling = _ceiling(session)
+    if path.suffix == ".jsonl":
+        for no, line in enumerate(text.splitlines(), 1):
+            found = read_jsonl_line(line)
+            if found is None:
+                continue
+            row, data = found
+            if isinstance(data.get("server_info"), dict):
+                take_info(session, data["server_info"], "bench")
+            yield row | {"source": path.name, "line_no": no, "doubts": doubts(row, ceiling)}
+    else:
+        for no, row in read_tables(text.splitlines()):
+            yield row | {"source": path.name, "line_no": no, "doubts": doubts(row, ceiling)}
+
+
+def _ceiling(session: Session) -> int | None:
+    steps = session.args.get("speculative_num_steps", "null")
+    return int(steps) + 1 if steps.isdigit() else None

@@ -1,0 +1,97 @@
+"""Command-line arguments to log files, and files to chunks of whole lines."""
+
+from __future__ import annotations
+
+import glob as globbing
+import gzip
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+CHUNK = 16 << 20
+_LOG_SUFFIXES = (".log", ".out", ".err", ".txt", ".log.gz", ".log.zst", ".txt.gz", ".out.gz", ".ipynb")
+_SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
+_TEXT_NAMES = ("machine.txt", "gpu-info.txt", "gpu-topology.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A log to read (``path`` '-' is standard input), or why an argument gives none."""
+
+    path: str
+    problem: str = ""
+
+
+def expand(arguments: Sequence[str | Path]) -> list[Source]:
+    """Files of the arguments in order: files as they are, globs, the logs of directories (recursively)."""
+    found: list[Source] = []
+    for argument in map(str, arguments):
+        found += _expand_one(argument)
+    return list(dict.fromkeys(found))
+
+
+def _expand_one(argument: str) -> list[Source]:
+    if argument == "-":
+        return [Source("-")]
+    path = Path(argument)
+    if path.is_dir():
+        files = [p for p in sorted(path.rglob("*")) if p.is_file() and _looks_like_log(p)]
+        return [Source(str(p)) for p in files] or [
+            Source(argument, "a directory without logs (*.log, *.out, *.gz)")
+        ]
+    if path.exists():
+        return [Source(argument)]
+    matches = sorted(globbing.glob(argument, recursive=True)) if any(c in argument for c in "*?[") else []  # noqa: PTH207
+    if matches:
+        return [source for match in matches for source in _expand_one(match)]
+    return [Source(argument, "no such file")]
+
+
+def _looks_like_log(path: Path) -> bool:
+    name = path.name
+    if any(part in name for part in _SIDECAR_PARTS) or name.startswith("."):
+        return False
+    return name.endswith((".log", ".out", ".err", ".log.gz", ".log.zst", ".out.gz", ".out.zst"))
+
+
+def open_bytes(path: str) -> IO[bytes]:
+    """Open a log for reading, decompressing .gz and .zst. Raises OSError."""
+    if path == "-":
+        return sys.stdin.buffer
+    if path.endswith(".gz"):
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if path.endswith((".zst", ".zstd")):
+        return _open_zst(path)
+    return Path(path).open("rb", buffering=0)
+
+
+def _open_zst(path: str) -> IO[bytes]:
+    """Zstandard through the standard library (3.14+) or the ``zstandard`` package."""
+    from importlib import import_module
+
+    for module in ("compression.zstd", "zstandard"):
+        try:
+            stream: IO[bytes] = import_module(module).open(path, "rb")
+        except ImportError:
+            continue
+        return stream
+    raise OSError("reading .zst needs the package zstandard, or: zstd -dc FILE | speclog ingest -")
+
+
+def chunks(stream: IO[bytes], size: int = CHUNK) -> Iterator[bytes]:
+    """Chunks of about ``size`` bytes, each ending at a line's end but for the last of the stream.
+
+    A line longer than a chunk is given whole, as the memory it takes cannot be saved.
+    """
+    rest = b""
+    while block := stream.read(size):
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield rest + block[:cut] if rest else block[:cut]
+            rest = block[cut:]
+        else:
+            rest += block
+    if rest:
+        yield rest
