@@ -5,7 +5,7 @@ SpeclogError
 ├── InputError        3  a file cannot be used (missing, binary, no SGLang line in it)
 ├── StoreError        4  the store is busy, broken, or newer than this speclog
 ├── CheckFailed       1  a check said no (`speclog check --fail-on ...`)
-└── LaunchError       5  a launched session failed; `step` says where
+└── LaunchError    50-57 a launched session failed; `step` and the exit code say where
 """
 
 from enum import IntEnum
@@ -20,13 +20,21 @@ class ExitCode(IntEnum):
     INPUT = 3
     STORE = 4
     LAUNCH = 5
+    LAUNCH_PREFLIGHT = 50
+    LAUNCH_START = 51
+    LAUNCH_READY = 52
+    LAUNCH_WARMUP = 53
+    LAUNCH_WORKLOAD = 54
+    LAUNCH_SAVE = 55
+    LAUNCH_STOP = 56
+    LAUNCH_LOG = 57
     INTERRUPTED = 130
 
 
 class SpeclogError(Exception):
     """Base of every error a user sees: its text is one line that says where, what, and what to do."""
 
-    exit_code = ExitCode.USAGE
+    exit_code: int = ExitCode.USAGE
 
 
 class UsageError(SpeclogError):
@@ -56,7 +64,8 @@ class CheckFailed(SpeclogError):
 class LaunchError(SpeclogError):
     """A launched session failed.
 
-    ``step`` names the step: preflight, start, ready, warmup, workload, save or stop.
+    ``step`` names the step: preflight, start, ready, warmup, workload, save, stop, or log (the log could not
+    be written); each has its exit code.
     """
 
     exit_code = ExitCode.LAUNCH
@@ -64,3 +73,4 @@ class LaunchError(SpeclogError):
     def __init__(self, message: str, step: str = "start") -> None:
         super().__init__(message)
         self.step = step
+        self.exit_code = ExitCode[f"LAUNCH_{step.upper()}"]

@@ -1,0 +1,171 @@
+"""From a request to finished logs: preflight, the campaign, ingest, ranking, report."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from speclog.errors import LaunchError, SpeclogError
+from speclog.launch import (
+    campaign,
+    checks,
+    design,
+    environment,
+    interpreter,
+    machine,
+    ranking,
+    resolve,
+    server_args,
+)
+from speclog.launch.interpreter import Answer
+from speclog.launch.interrupt import Interrupted, caught
+from speclog.launch.profile import Profile
+from speclog.launch.progress import Progress
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a campaign is run, as the command line says it."""
+
+    folder: Path | None = None
+    resume: Path | None = None
+    python: str = ""
+    isolate: bool = False
+    force: bool = False
+    show_host: bool = False
+    fail_fast: bool = False
+    node_rank: int = 0
+    time_limit_s: float = 0.0
+    ingest: bool = True
+    report: bool = True
+    store: str = "speclog.duckdb"
+
+
+def conduct(request: design.Request, choices: Choices, progress: Progress) -> str | None:
+    """Run a campaign to its end and return the path of the report, if one was made.
+
+    Prints each finished log on stdout. Raises UsageError or LaunchError before anything runs when
+    the preflight fails, the first error of a session after everything else ran, Interrupted when stopped.
+    """
+    began = time.monotonic()
+    with caught(choices.time_limit_s) as interrupts:
+        todo = _plan(request, choices)
+        shell = _shell(choices)
+        answer = prepare(todo, choices, shell, progress)
+        manner = campaign.Manner(
+            answer=answer,
+            environment=dict(shell),
+            interrupts=interrupts,
+            show_host=choices.show_host,
+            fail_fast=choices.fail_fast,
+            node_rank=choices.node_rank,
+            deadline=began + choices.time_limit_s if choices.time_limit_s else None,
+            finished=lambda log: print(log, flush=True),
+        )
+        try:
+            errors = campaign.run(todo, manner, progress)
+        except Interrupted as stop:
+            progress.note(f"{stop}; go on with: speclog launch --resume {todo.folder}")
+            if not stop.timed:
+                raise
+            errors = [stop]
+        finally:
+            progress.clear()
+    report = finish(todo, choices, answer, progress)
+    if errors:
+        raise _summary(errors, len(todo.entries))
+    return report
+
+
+def _plan(request: design.Request, choices: Choices) -> campaign.Campaign:
+    if choices.resume:
+        return campaign.resume(choices.resume)
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    name = request.profiles[0].split("+")[0].removesuffix(".toml").rpartition("/")[2]
+    return campaign.create(choices.folder or Path("logs") / f"{stamp}-{name}", request, choices.python)
+
+
+def _shell(choices: Choices) -> Mapping[str, str]:
+    """The environment the profile's is laid over: this shell's, without what ``--isolate`` drops."""
+    shell = dict(os.environ)
+    return environment.compose(shell, {}, environment.foreign(shell, ())) if choices.isolate else shell
+
+
+def prepare(
+    todo: campaign.Campaign, choices: Choices, shell: Mapping[str, str], progress: Progress
+) -> Answer:
+    """Ask the interpreter about all arms and run the preflight; warnings go to stderr.
+
+    Raises UsageError when SGLang refuses an arm's arguments, LaunchError (preflight) when a check fails.
+    """
+    arms = list({run.profile.arm: run.profile for run in todo.runs}.values())
+    python = interpreter.find(choices.python or todo.python or arms[0].options.python)
+    progress.note("asking SGLang about the arguments")
+    answer = interpreter.ask(python, [_argv(arm, choices) for arm in arms], resolve.variables(arms[0], shell))
+    seen: set[checks.Check] = set()
+    failed: list[checks.Check] = []
+    for arm, refused in zip(arms, answer.refused, strict=True):
+        interpreter.check_version(arm.options.sglang, answer.sglang, arm.arm)
+        interpreter.check_arguments(refused, arm.arm, answer.sglang)
+        here = machine.look(resolve.variables(arm, shell))
+        for check in checks.preflight(arm, answer, here, todo.folder, shell):
+            if check not in seen and check.status in (checks.WARN, checks.FAIL):
+                progress.note(f"{check.status}: {check.check}: {check.found}{_mend(check)}")
+                failed += [check] if check.status == checks.FAIL else []
+            seen.add(check)
+    if failed and not choices.force:
+        first = failed[0]
+        raise LaunchError(
+            f"{first.check}: {first.found}{_mend(first)} (--force launches anyway)", step="preflight"
+        )
+    return answer
+
+
+def _argv(arm: Profile, choices: Choices) -> list[str]:
+    return server_args.to_argv(resolve.arguments(arm, choices.node_rank))
+
+
+def _mend(check: checks.Check) -> str:
+    return f" -> {check.mend}" if check.mend else ""
+
+
+def finish(todo: campaign.Campaign, choices: Choices, answer: Answer, progress: Progress) -> str | None:
+    """Ingest the logs, rank a sweep, write the report when there are two sides; the report's path or None."""
+    logs = [str(log) for log in todo.logs()]
+    if todo.request.sweeps:
+        for line in ranking.write(todo, answer):
+            progress.note(line)
+    if not (choices.ingest and logs):
+        return None
+    if any(importlib.util.find_spec(package) is None for package in ("polars", "duckdb")):
+        progress.note(
+            f"not ingested: no polars and duckdb in this environment; later: speclog ingest {todo.folder}"
+        )
+        return None
+    if _speclog(choices, "ingest", *logs) is None or not choices.report:
+        return None
+    done = [run.profile for run, entry in zip(todo.runs, todo.entries, strict=True) if entry.state == "done"]
+    if len({profile.speculative for profile in done}) < 2:
+        return None
+    written = _speclog(choices, "report", "--vs", "baseline")
+    return written.splitlines()[-1] if written and written.strip() else None
+
+
+def _speclog(choices: Choices, *words: str) -> str | None:
+    command = [sys.executable, "-m", "speclog", "--store", choices.store, *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def _summary(errors: list[SpeclogError], planned: int) -> SpeclogError:
+    if len(errors) == 1 and planned == 1:
+        return errors[0]
+    first = errors[0]
+    summary = SpeclogError(f"{len(errors)} of {planned} sessions failed; the first: {first}")
+    summary.exit_code = first.exit_code
+    return summary
