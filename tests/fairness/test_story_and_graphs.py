@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from speclog.ingest import ingest_paths
+from speclog.ingest.api import ingest_paths
 from speclog.store import Store, open_store
 
 NCCL = {
