@@ -1,0 +1,48 @@
+"""What keeps a break-even number from being a headline, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from speclog.analysis.levels import FLOOR_USABLE_PCT, FLOOR_WINDOWS
+from speclog.analysis.matching import Matched
+from speclog.analysis.scatter import THIN
+from speclog.analysis.side import Part, Side
+from speclog.analysis.steady import Steady, settled
+
+FLOOR_N_EFF = 4.0
+FLOOR_KEPT = 0.8
+
+
+def caveats(pair: Matched, candidate: Side, baseline: Side) -> list[str]:
+    """Everything a reader must know before believing a number; empty when nothing speaks against it."""
+    sides = (("candidate", candidate, pair.candidate), ("baseline", baseline, pair.baseline))
+    found = [text for name, side, part in sides for text in _of_side(name, side, part)]
+    if pair.candidate.eager != pair.baseline.eager:
+        without = "candidate" if pair.candidate.eager else "baseline"
+        found.append(f"the {without} ran without CUDA graphs, the other side with them")
+    return found
+
+
+def _of_side(name: str, side: Side, part: Part) -> Iterator[str]:
+    if part.n < FLOOR_WINDOWS:
+        yield f"{name}: only {part.n} clean windows"
+    if any(len(member.kept) < THIN for member in part.members):
+        yield f"{name}: scatter is borrowed from the run's other batch sizes"
+    elif part.n_eff < FLOOR_N_EFF:
+        yield f"{name}: windows repeat each other, {part.n} are worth {part.n_eff:.1f}"
+    usable = side.usable_pct(part.batch_size)
+    if usable < FLOOR_USABLE_PCT:
+        yield f"{name}: only {usable:.0f} % of its windows are clean"
+    kept = sum(len(member.kept) for member in part.members)
+    if kept < FLOOR_KEPT * part.n:
+        yield f"{name}: {part.n - kept} of {part.n} windows lie far off the line and were trimmed"
+    for member in part.members:
+        yield from _moving(name, settled(part.offsets(member)))
+
+
+def _moving(name: str, state: Steady) -> Iterator[str]:
+    if state.state == "warm-up":
+        yield f"{name}: its first {state.warmup} windows are {state.off_pct:+.1f} % off (warm-up)"
+    if state.state == "no steady state":
+        yield f"{name}: no steady state, round time moves by {state.off_pct:+.1f} %"
