@@ -90,6 +90,9 @@ def has_graph_for(worker: Any, name: str, bs: int) -> bool | None:
 
 
 def whole(worker: Any, name: str) -> int:
-    """An integer attribute of a worker, 0 where it has none."""
-    value = getattr(worker, name, None)
-    return value if isinstance(value, int) else 0
+    """An integer attribute of a worker, or else of its server arguments (0.4.6); 0 where neither has it."""
+    for owner in (worker, getattr(worker, "server_args", None)):
+        value = getattr(owner, name, None)
+        if isinstance(value, int):
+            return value
+    return 0

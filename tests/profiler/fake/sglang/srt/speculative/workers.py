@@ -139,6 +139,11 @@ class EAGLEWorker04(EAGLEWorker):
     LIST = "accept_length_per_req_cpu"
     forward_batch_generation = None
 
+    def start(self, target):
+        super().start(target)
+        self.server_args = Drafting()  # 0.4.6 has the number of draft tokens there only
+        self.server_args.speculative_num_draft_tokens = self.__dict__.pop("speculative_num_draft_tokens")
+
     def forward_batch_speculative_generation(self, batch):
         EAGLEWorker.forward_batch_generation(self, batch)
         return None, [0], batch.bid, 0, True
