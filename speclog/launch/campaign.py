@@ -5,6 +5,7 @@ stopped, or crashed, goes on where it was (``speclog launch --resume DIR``).
 """
 
 import json
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -133,7 +134,7 @@ def run(campaign: Campaign, manner: Manner, progress: Progress) -> list[SpeclogE
         if not _fits(campaign, manner):
             left = sum(e.state != "done" for e in campaign.entries)
             progress.note(f"time limit: {left} sessions left for --resume {campaign.folder}")
-            break
+            return [*errors, Interrupted(signal.SIGALRM)]
         progress.begin(index, len(campaign.entries), f"{entry.arm}, repeat {entry.repeat}", _left(campaign))
         try:
             _one(campaign, planned, entry, manner, progress)

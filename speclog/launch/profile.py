@@ -71,7 +71,7 @@ def load(name: str, overlays: Sequence[str] = (), sets: Sequence[str] = ()) -> P
         _lay(merge, source)
     merge.overlay = True
     for overlay in overlays:
-        for source in _chain(find(overlay, "overlay")):
+        for source in _chain(find(overlay, "overlay"), "overlay"):
             _lay(merge, source)
     for change in sets:
         _set(merge, change)
@@ -79,7 +79,7 @@ def load(name: str, overlays: Sequence[str] = (), sets: Sequence[str] = ()) -> P
     return _finish(merge, Path(base).stem if base.endswith(".toml") else base, stems, tuple(sets))
 
 
-def _chain(path: Path) -> list[Source]:
+def _chain(path: Path, kind: str = "profile") -> list[Source]:
     chain: list[Source] = []
     while True:
         source = read(path)
@@ -90,9 +90,9 @@ def _chain(path: Path) -> list[Source]:
         if parent is None:
             return chain
         if not isinstance(parent, str):
-            raise UsageError(f"{source.where('', 'extends')}: extends must name one profile")
-        sibling = path.parent / f"{parent}.toml"
-        path = sibling if sibling.is_file() else find(parent)
+            raise UsageError(f"{source.where('', 'extends')}: extends must name one {kind}")
+        sibling = path.parent / f"{parent.removesuffix('.toml')}.toml"
+        path = sibling if sibling.is_file() else find(parent, kind)
 
 
 def _lay(merge: _Merge, source: Source) -> None:
@@ -117,9 +117,9 @@ def _lay_table(merge: _Merge, source: Source, name: str, table: dict[str, Any]) 
     for key, value in table.items():
         merge.tables[name][key] = value
         merge.where[name][key] = source.where(name, key)
-        merge.unset_env.discard(key)
-    if name == "launch" and "pythonpath" in table:
-        folders = table["pythonpath"] if isinstance(table["pythonpath"], list) else []
+    if name == "env":
+        merge.unset_env -= table.keys()
+    if name == "launch" and isinstance(folders := table.get("pythonpath"), list):
         merge.tables[name]["pythonpath"] = [str((source.path.parent / str(f)).resolve()) for f in folders]
 
 

@@ -16,8 +16,18 @@ OPTIONS = {
     "--mem-fraction-static": float,
     "--api-key": str,
     "--device": str,
+    "--attention-backend": str,
+    "--sampling-backend": str,
+    "--grammar-backend": str,
+    "--cuda-graph-max-bs": int,
 }
-FLAGS = ("--disable-radix-cache", "--skip-server-warmup", "--trust-remote-code")
+FLAGS = (
+    "--disable-radix-cache",
+    "--skip-server-warmup",
+    "--trust-remote-code",
+    "--disable-custom-all-reduce",
+)
+FLAGS += ("--disable-piecewise-cuda-graph",)
 
 
 class ServerArgs:
