@@ -1,0 +1,66 @@
+"""``speclog watch``: a log live, against a stored baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_EPILOG = """Examples:
+
+\b
+  speclog watch logs/eagle3.log
+  speclog watch logs/eagle3.log --vs base --interval 0.5
+  speclog watch kimi-k25-tp8-eagle3-5x6        (the newest log of that launch profile)
+  ssh gpu1 speclog watch server.log | tee watch.txt
+"""
+
+
+@click.command("watch", epilog=_EPILOG)
+@click.argument("log", metavar="LOG|PROFILE")
+@click.option(
+    "--vs", metavar="BASELINE", help="A run of the store; default: the newest run without speculation."
+)
+@click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between two looks.")
+@click.option("--plain", is_flag=True, help="One line a window, also on a terminal.")
+@click.option("--once", is_flag=True, help="Stop at the end of what is there (plain lines).")
+@click.pass_context
+def command(ctx: click.Context, log: str, vs: str | None, interval_s: float, plain: bool, once: bool) -> None:
+    """Follow LOG: throughput, accept length, round time, margin against a stored baseline, last events.
+
+    Survives rotation; reads the store once, at the start, and never holds its lock. Ctrl-C ends it.
+    """
+    from rich.console import Console
+
+    from speclog.console import say
+    from speclog.watch.baseline import stored_baseline
+    from speclog.watch.run import watch_live, watch_plain
+
+    path = _log(log)
+    baseline, about = stored_baseline(ctx.obj["store"], vs, min(2.0, ctx.obj["lock_timeout"]))
+    console = Console()
+    if console.is_terminal and not plain and not once and console.width >= 40:
+        watch_live(path, baseline, about, console, interval_s=interval_s)
+        return
+    say(about)
+    watch_plain(path, baseline, click.echo, interval_s=interval_s, once=once)
+
+
+def _log(text: str) -> Path:
+    """The path itself, or the newest log of a launch profile of that name under ``logs/``."""
+    from speclog.errors import InputError
+    from speclog.resources import directory
+
+    path = Path(text)
+    if path.is_dir():
+        raise InputError(f"{text}: a directory; name one log in it")
+    if path.exists() or "/" in text or path.suffix:
+        return path
+    found = sorted(Path("logs").glob(f"**/*{text}*.log"), key=lambda log: log.stat().st_mtime)
+    if found:
+        return found[-1]
+    if (directory("launch") / f"{text}.toml").is_file():
+        raise InputError(
+            f"{text}: this launch profile has no log under logs/ yet; `speclog launch {text}` writes one"
+        )
+    raise InputError(f"{text}: no such file, and no launch profile of that name")

@@ -1,0 +1,33 @@
+"""One line a window or event, for pipes, files and terminals that cannot move the cursor."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from speclog.console import clean
+from speclog.watch.state import Window
+
+
+def window_line(window: Window) -> str:
+    """``12:03:11 b=1 71.3 tok/s tau 2.13 round 29.87 ms margin +0.25 (tau* 1.88)``."""
+    parts = [clock(window.ts), f"b={window.batch_size}", f"{window.gen_tok_s:,.1f} tok/s"]
+    if window.printed_accept:
+        parts.append(f"tau {window.tau:.2f}")
+    if window.round_ms is not None:
+        parts.append(f"round {window.round_ms:.2f} ms")
+    if window.left_out:
+        parts.append(f"[left out: {window.left_out}]")
+    elif window.margin_tokens is not None:
+        parts.append(f"margin {window.margin_tokens:+.2f} (tau* {window.tau_star:.2f})")
+    return " ".join(parts)
+
+
+def event_line(event: tuple[datetime | None, str, str]) -> str:
+    """``12:03:11 event retract: ...``, harmless on a terminal."""
+    ts, kind, message = event
+    return clean(f"{clock(ts)} event {kind}: {message}")[:400]
+
+
+def clock(ts: datetime | None) -> str:
+    """The time of day as the log printed it."""
+    return ts.strftime("%H:%M:%S") if ts is not None else "--:--:--"
