@@ -1,1 +1,118 @@
-"""Charts (Altair) and pages (Jinja2)."""
+"""Reports: one self-contained page, or the same content as Markdown or JSON."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from speclog.errors import UsageError
+
+FORMATS = {"html": "html", "md": "md", "json": "json"}
+
+
+def write_report(
+    store_target: str,
+    *,
+    vs: str,
+    candidates: Sequence[str] | None = None,
+    fmt: str = "html",
+    out_dir: str | Path = "reports",
+    lock_timeout: float = 20.0,
+    templates: Path | None = None,
+    command: str = "speclog report",
+) -> Path:
+    """Write the report of ``candidates`` (None: every speculative run) against ``vs``; return its path.
+
+    ``fmt`` is ``html``, ``md`` or ``json``. The file name says what was compared, so that the same call
+    writes the same file. Raises UsageError for an unknown run or format, StoreError when the store cannot
+    be read.
+    """
+    text = report_text(
+        store_target,
+        vs=vs,
+        candidates=candidates,
+        fmt=fmt,
+        lock_timeout=lock_timeout,
+        templates=templates,
+        command=command,
+    )
+    return save_report(text, vs=vs, candidates=candidates, fmt=fmt, out_dir=out_dir)
+
+
+def save_report(
+    text: str, *, vs: str, candidates: Sequence[str] | None, fmt: str, out_dir: str | Path
+) -> Path:
+    """Write a report's text under the name that says what it compares; return its path."""
+    path = Path(out_dir) / f"{file_stem(vs, candidates)}.{FORMATS[fmt]}"
+    write_whole(path, text)
+    return path
+
+
+def report_text(
+    store_target: str,
+    *,
+    vs: str,
+    candidates: Sequence[str] | None = None,
+    fmt: str = "html",
+    lock_timeout: float = 20.0,
+    templates: Path | None = None,
+    command: str = "speclog report",
+) -> str:
+    """The report as text; arguments and errors as in `write_report`."""
+    from speclog.report import as_json, markdown, render
+    from speclog.report.gather import gather
+    from speclog.store import open_store
+
+    if fmt not in FORMATS:
+        raise UsageError(f"{fmt}: no such format; one of {', '.join(FORMATS)}")
+    with open_store(store_target, lock_timeout=lock_timeout) as store:
+        report = gather(store, vs=vs, candidates=candidates, command=command)
+    if fmt == "html":
+        return render.html(report, templates=templates)
+    return as_json.text(report) if fmt == "json" else markdown.text(report)
+
+
+def write_index(
+    store_target: str,
+    *,
+    out_dir: str | Path = "reports",
+    lock_timeout: float = 20.0,
+    templates: Path | None = None,
+) -> Path:
+    """Write ``index.html`` of a folder: its reports, every run of the store, trends; return its path."""
+    from speclog.report import render
+    from speclog.report.index import FILE_NAME, gather_index
+    from speclog.report.model import Chart
+    from speclog.store import open_store
+
+    folder = Path(out_dir)
+    with open_store(store_target, lock_timeout=lock_timeout) as store:
+        index = gather_index(store, folder)
+    charts = [chart for chart in index.trends if isinstance(chart, Chart)]
+    text = render.page("index.html.j2", {"index": index}, charts=charts, templates=templates)
+    write_whole(folder / FILE_NAME, text)
+    return folder / FILE_NAME
+
+
+def file_stem(vs: str, candidates: Sequence[str] | None) -> str:
+    """A stable file name: ``all-vs-baseline``, ``eagle3-5x6-vs-baseline-fresh``."""
+    what = "+".join(candidates) if candidates else "all"
+    return re.sub(r"[^\w.+-]+", "_", f"{what}-vs-{vs}")[:120].strip("._") or "report"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader never sees half of it.
+
+    Raises UsageError when the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as handle:
+            handle.write(text)
+        made = Path(handle.name)
+        made.chmod(0o644)
+        made.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,99 @@
+"""The report as JSON: one object, versioned; documented in docs/report.md."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from speclog.report.model import Absent, Chart, Data, Pair, Report, Run, Section
+
+SCHEMA_VERSION = 1
+"""Raised when a key changes its meaning or goes away; new keys may come without it."""
+
+
+def text(report: Report) -> str:
+    """The report as indented JSON; numbers unrounded, unknown as null, times as ISO 8601 UTC."""
+    return json.dumps(document(report), indent=1, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report as plain data."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "title": report.title,
+        "summary": report.summary,
+        "notes": report.notes,
+        "made": {
+            "command": report.command,
+            "store": report.store,
+            "speclog": report.version,
+            "at": report.made_at,
+            "vs": report.vs,
+        },
+        "candidates": [_section(section) for section in [*report.sections, *report.brief]],
+        "runs": [_run(run) for run in report.runs],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return asdict(run)
+
+
+def _section(section: Section) -> dict[str, Any]:
+    return {
+        "run_id": section.run.run_id,
+        "run": section.run.name,
+        "verdict": section.verdict,
+        "headline": section.headline,
+        "change": section.change,
+        "chosen": section.chosen.key if section.chosen else None,
+        "fair": section.fair.key if section.fair else None,
+        "naive": section.naive.key if section.naive else None,
+        "comparisons": [_pair(pair) for pair in section.pairs],
+        "missing": [asdict(missing) for missing in section.missing],
+        "bill": section.bill,
+        "steps": section.steps,
+        "charts": [_chart(chart) for chart in section.charts],
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "key": pair.key,
+        "candidate": pair.candidate.run_id,
+        "candidate_name": pair.candidate.name,
+        "baseline": pair.baseline.run_id,
+        "baseline_name": pair.baseline.name,
+        "verdict": pair.verdict,
+        "reasons": list(pair.reasons),
+        "contract_hash": pair.contract_hash,
+        "vouched": pair.vouched,
+        "n_confounders": pair.n_confounders,
+        "n_unknown": pair.n_unknown,
+        "levels": [{**asdict(level), "margin_pct": level.margin_pct} for level in pair.levels],
+        "factors": [{**asdict(factor), "state": factor.state} for factor in pair.factors],
+    }
+
+
+def _chart(chart: Chart | Absent) -> dict[str, Any]:
+    if isinstance(chart, Absent):
+        return {"key": chart.key, "question": chart.question, "absent": chart.reason}
+    return {
+        "key": chart.key,
+        "question": chart.question,
+        "title": chart.title,
+        "alt": chart.alt,
+        "data": {data.name: _records(data) for data in chart.data},
+    }
+
+
+def _records(data: Data) -> list[dict[str, Any]]:
+    return [dict(zip(data.columns, row, strict=True)) for row in data.rows]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"not JSON: {type(value).__name__}")

@@ -1,0 +1,190 @@
+"""From the store to the data model of a report: which pairs, which numbers, which charts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from speclog import __version__
+from speclog.report import numbers, rows, words
+from speclog.report.details import Sides, detailed, draw
+from speclog.report.experiments import missing_run, ranking, two_by_two
+from speclog.report.model import Pair, Report, Run, Section
+from speclog.runs import resolve
+
+if TYPE_CHECKING:
+    from speclog.store import Store
+
+DETAILED = 8
+"""Candidates in full on one page (charts, intervals, factors); further ones get a row and a command."""
+
+_VERDICT_ORDER = {"fair": 0, "unproven": 1, "unfair": 2}
+
+
+def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: str) -> Report:
+    """Everything the page says, read from an open store.
+
+    ``vs`` names baselines as `runs.resolve` does, or is the word ``baseline``: every run without speculation.
+    ``candidates`` names runs likewise; None means every speculative run.
+    Raises UsageError when a name fits no run.
+    """
+    known = rows.runs(store)
+    wanted = _candidates(store, known, candidates)
+    baselines = _baselines(store, known, vs)
+    pairs = rows.pairs(store, known, [run.run_id for run in wanted], baselines)
+    explicit = vs != "baseline"
+    sections = [_section(run, [pair for pair in pairs if pair.candidate is run], explicit) for run in wanted]
+    sections.sort(key=_weight)
+    full, brief = sections[:DETAILED], sections[DETAILED:]
+    sides = Sides(store)
+    detailed(store, sides, full)
+    for section in full:
+        section.headline, section.change = words.headline(section), words.change(section)
+        draw(store, sides, section)
+        experiment = two_by_two(store, section, sections)
+        section.charts += [experiment] if experiment else []
+        settled = missing_run(section, sections)
+        section.missing = [settled] if settled else []
+    _rank_settings(store, known, full)
+    return Report(
+        title=_title(full),
+        summary=_summary(sections),
+        command=command,
+        store=store.target,
+        version=__version__,
+        made_at=datetime.now(UTC).replace(tzinfo=None, microsecond=0),
+        vs=vs,
+        sections=full,
+        brief=brief,
+        runs=list(known.values()),
+        baselines=[known[run_id] for run_id in baselines],
+        notes=_notes(full),
+    )
+
+
+def _rank_settings(store: Store, known: Mapping[str, Run], sections: Sequence[Section]) -> None:
+    """One ranking of NCCL settings a baseline, in the section that names it first."""
+    done: set[str] = set()
+    for section in sections:
+        pair = section.fair or section.chosen
+        if pair is None or pair.baseline.run_id in done:
+            continue
+        done.add(pair.baseline.run_id)
+        section.charts.append(ranking(store, known, pair.baseline))
+
+
+def _candidates(store: Store, known: Mapping[str, Run], names: Sequence[str] | None) -> list[Run]:
+    if names is None:
+        return [run for run in known.values() if run.speculative]
+    ids = [run_id for name in names for run_id in resolve(store, name)]
+    return [known[run_id] for run_id in dict.fromkeys(ids)]
+
+
+def _baselines(store: Store, known: Mapping[str, Run], vs: str) -> list[str]:
+    if vs != "baseline":
+        return resolve(store, vs)
+    return [run.run_id for run in known.values() if run.speculative is False and run.served]
+
+
+def _section(run: Run, pairs: list[Pair], explicit: bool) -> Section:
+    ranked = sorted((pair for pair in pairs if _same_model(pair)), key=_rank)
+    chosen = ranked[0] if ranked else None
+    fair = next((pair for pair in ranked if pair.verdict == "fair" and pair.main_level), None)
+    naive = (
+        chosen if explicit and chosen and chosen.verdict != "fair" else _misleading(ranked, fair or chosen)
+    )
+    return Section(run, chosen, fair, naive, ranked, why_not=_why_not(run, pairs))
+
+
+def _same_model(pair: Pair) -> bool:
+    """Whether both runs may serve the same model: others are no baseline, whatever their verdict."""
+    models = {pair.candidate.model, pair.baseline.model} - {None}
+    return len(models) < 2
+
+
+def _rank(pair: Pair) -> tuple[int, int, int, int, str]:
+    """Fairest first: by verdict, by a number being there, by how much is wrong or unknown, then by name."""
+    place = _VERDICT_ORDER.get(pair.verdict, 3)
+    return (place, pair.main_level is None, pair.n_confounders, pair.n_unknown, pair.baseline.name)
+
+
+def _misleading(pairs: Iterable[Pair], truth: Pair | None) -> Pair | None:
+    """The pair whose naive ratio is furthest from the best number there is: what somebody might quote."""
+    level = truth.main_level if truth else None
+    if level is None or level.speedup is None:
+        return None
+    reference = math.log(level.speedup)
+    others = [
+        (abs(math.log(ratio) - reference), pair)
+        for pair in pairs
+        if pair is not truth and (ratio := _naive(pair))
+    ]
+    return max(others, key=lambda item: item[0])[1] if others else None
+
+
+def _naive(pair: Pair) -> float | None:
+    return next((level.naive_speedup for level in pair.levels if level.naive_speedup), None)
+
+
+def _why_not(run: Run, pairs: Sequence[Pair]) -> str:
+    if not run.served:
+        return ""
+    if pairs:
+        return f"no run without speculation in the store serves {run.model}"
+    return f"no {run.engine} run without speculation in the store decoded a token"
+
+
+def _weight(section: Section) -> tuple[bool, int, bool, str]:
+    order = {"fair": 0, "unfair": 1, "unproven": 2, "no baseline": 3, "never served": 4}
+    no_number = section.chosen is None or section.chosen.main_level is None
+    return (not section.run.served, order.get(section.verdict, 5), no_number, section.run.name)
+
+
+def _title(sections: Sequence[Section]) -> str:
+    if not sections:
+        return "No speculative run in the store"
+    if len(sections) == 1:
+        return f"{sections[0].run.name}: does speculation pay?"
+    models = list(dict.fromkeys(section.run.model for section in sections if section.run.model))
+    about = f" on {models[0].rstrip('/').rsplit('/', 1)[-1]}" if len(models) == 1 else ""
+    return f"Does speculative decoding pay{about}?"
+
+
+def _summary(sections: Sequence[Section]) -> str:
+    if len(sections) == 1:
+        return sections[0].headline
+    if not sections:
+        return (
+            "Nothing was compared: ingest the log of a server with speculative decoding, and of one without."
+        )
+    counts = dict.fromkeys(words.VERDICT_WORDS, 0)
+    for section in sections:
+        counts[section.verdict] = counts.get(section.verdict, 0) + 1
+    parts = [
+        f"{number} {words.verdict_word(verdict).lower()}" for verdict, number in counts.items() if number
+    ]
+    wins = [section for section in sections if section.fair and _wins(section.fair)]
+    said = f"{numbers.capital(numbers.count(len(sections), 'speculative run'))}: {', '.join(parts)}."
+    if not any(section.fair for section in sections):
+        return (
+            f"{said} No pair in this store is proven to be the same experiment, so no speedup here is proven."
+        )
+    return f"{said} On equal terms {numbers.count(len(wins), 'of them wins', 'of them win')}."
+
+
+def _wins(pair: Pair) -> bool:
+    level = pair.main_level
+    return bool(level and level.speedup and level.speedup > 1 and not level.tie)
+
+
+def _notes(sections: Sequence[Section]) -> list[str]:
+    made_up = [section.run.name for section in sections if section.run.synthetic]
+    return (
+        [f"Synthetic logs, made by a script and not by a server: {words.join(made_up)}."] if made_up else []
+    )
+
+
+__all__ = ["DETAILED", "gather", "replace"]

@@ -1,0 +1,197 @@
+"""The index: every run and every report of a folder on one page, and how a configuration moved over time."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speclog import __version__
+from speclog.report import rows
+from speclog.report.charts import trend
+from speclog.report.model import Absent, Chart, Row, Run
+
+if TYPE_CHECKING:
+    from speclog.store import Store
+
+FILE_NAME = "index.html"
+MAX_TRENDS = 8
+MIN_RUNS = 3
+_HEAD_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A report that lies in the folder."""
+
+    file: str
+    title: str
+    summary: str
+    made: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run with what it measured at its smallest batch size; None where it has no clean window."""
+
+    run: Run
+    batch_size: int | None
+    n_clean: int | None
+    tau: float | None
+    round_ms: float | None
+    tok_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The page's content."""
+
+    store: str
+    version: str
+    made_at: datetime
+    reports: list[Listed]
+    runs: list[Measured]
+    trends: list[Chart | Absent]
+
+
+def gather_index(store: Store, out_dir: Path) -> Index:
+    """Read every run of the store and the head of every page in ``out_dir``."""
+    runs = _measured(store)
+    return Index(
+        store=store.target,
+        version=__version__,
+        made_at=datetime.now(UTC).replace(tzinfo=None, microsecond=0),
+        reports=reports_in(out_dir),
+        runs=runs,
+        trends=trends(store, runs),
+    )
+
+
+def _measured(store: Store) -> list[Measured]:
+    sql = """
+        SELECT run_id, batch_size, n_clean, tau, round_ms, tok_s FROM level WHERE n_clean > 0
+        QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY batch_size) = 1
+    """
+    found = {row["run_id"]: row for row in rows.query(store, sql)}
+    names = ("batch_size", "n_clean", "tau", "round_ms", "tok_s")
+    return [
+        Measured(run, *(found.get(run.run_id, {}).get(name) for name in names))
+        for run in rows.runs(store).values()
+    ]
+
+
+class _Head(HTMLParser):
+    """Title and meta tags of a page, read as text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = ""
+        self.meta: dict[str, str] = {}
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self._in_title = tag == "title"
+        if tag == "meta" and values.get("name"):
+            self.meta[str(values["name"])] = values.get("content") or ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title += data
+
+
+def reports_in(folder: Path) -> list[Listed]:
+    """Reports of speclog in a folder (other pages are left alone), newest first."""
+    found = []
+    for path in folder.glob("*.html"):
+        try:
+            with path.open("rb") as handle:
+                text = handle.read(_HEAD_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+        head = _Head()
+        head.feed(text)
+        if head.meta.get("generator") == "speclog" and path.name != FILE_NAME:
+            made = head.meta.get("speclog-made", "")
+            found.append(Listed(path.name, head.title, head.meta.get("description", ""), made))
+    return sorted(found, key=lambda listed: (listed.made, listed.file), reverse=True)
+
+
+def trends(store: Store, measured: Sequence[Measured]) -> list[Chart | Absent]:
+    """One chart a configuration (model, speculation, profile, batch size) of enough runs, longest first."""
+    groups: dict[tuple[str, str, str, int], list[Measured]] = defaultdict(list)
+    for one in measured:
+        if one.batch_size is not None and one.run.started_at is not None:
+            key = (one.run.model or "unknown model", one.run.treatment, one.run.profile or "", one.batch_size)
+            groups[key].append(one)
+    longest = sorted(
+        (key for key in groups if len(groups[key]) >= MIN_RUNS), key=lambda key: (-len(groups[key]), key)
+    )
+    chosen = longest[:MAX_TRENDS]
+    changed = _changes(store, [[one.run.run_id for one in _in_time(groups[key])] for key in chosen])
+    return [
+        trend.chart(number, key, _points(_in_time(groups[key]), changed)) for number, key in enumerate(chosen)
+    ]
+
+
+def _in_time(group: Iterable[Measured]) -> list[Measured]:
+    return sorted(group, key=lambda one: (one.run.started_at or datetime.min, one.run.run_id))
+
+
+def _points(group: Sequence[Measured], changed: dict[str, list[str]]) -> list[Row]:
+    return [
+        {
+            "started_at": one.run.started_at,
+            "run": one.run.name,
+            "version": one.run.version or "unknown",
+            "round_ms": one.round_ms,
+            "tok_s": one.tok_s,
+            "tau": one.tau,
+            "n_clean": one.n_clean,
+            "changed": changed.get(one.run.run_id, []),
+        }
+        for one in group
+    ]
+
+
+def _changes(store: Store, sequences: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """What the records say changed from one run of a sequence to the next: ``NCCL_PROTO LL -> (unset)``."""
+    ids = [run_id for sequence in sequences for run_id in sequence]
+    if not ids:
+        return {}
+    sql = """
+        WITH wanted AS (SELECT unnest(?) AS run_id)
+        SELECT run_id, 'env.' || name AS name, coalesce(value, '(unset)') AS value
+        FROM env_var JOIN wanted USING (run_id)
+        UNION ALL SELECT run_id, 'arg.' || name, value FROM server_arg JOIN wanted USING (run_id)
+        UNION ALL SELECT run_id, 'fact.' || name, value FROM fact JOIN wanted USING (run_id)
+        UNION ALL SELECT run_id, 'fact.version', version FROM run JOIN wanted USING (run_id)
+    """
+    known: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in rows.query(store, sql, [ids]):
+        if row["value"] is not None:
+            known[row["run_id"]][row["name"]] = row["value"]
+    noise = [row["pattern"] for row in rows.query(store, "SELECT pattern FROM factor WHERE class = 'noise'")]
+    return {
+        after: _differences(known[before], known[after], noise)
+        for sequence in sequences
+        for before, after in pairwise(sequence)
+    }
+
+
+def _differences(before: dict[str, str], after: dict[str, str], noise: Sequence[str]) -> list[str]:
+    return [
+        f"{name.partition('.')[2]} {before.get(name, 'unknown')} → {after.get(name, 'unknown')}"
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+        and not any(fnmatch.fnmatchcase(name, pattern) for pattern in noise)
+    ]

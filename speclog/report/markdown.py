@@ -1,0 +1,150 @@
+"""The report as Markdown that pastes cleanly into a pull request, an issue or a CI step summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from speclog.report import numbers, words
+from speclog.report.model import Factor, Level, Pair, Report, Section
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$@])")
+
+
+_TIE = "\\~ "
+
+
+def escape(text: object) -> str:
+    """Text from outside as Markdown text: no markup, no HTML, no mention, one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split())).replace("://", ":&#47;&#47;")
+
+
+def code(value: object) -> str:
+    """A value as a code span that its own backticks cannot end, safe inside a table cell."""
+    text = " ".join(str(value).split()) or " "
+    fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
+
+
+def text(report: Report) -> str:
+    """The whole report."""
+    parts = [f"# {escape(report.title)}", escape(report.summary), *map(escape, report.notes)]
+    for section in report.sections:
+        parts += _section(section)
+    if report.brief:
+        parts += ["## Other speculative runs", _brief(report.brief)]
+    when = f"{report.made_at:%Y-%m-%d %H:%M:%S} UTC"
+    made = f"speclog {report.version}, {when}, store {code(report.store)}, {code(report.command)}"
+    parts.append(
+        f"<sub>{made}. τ: accept length, bonus included; τ\\*: break-even accept length. "
+        "Medians over clean windows.</sub>"
+    )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(section: Section) -> list[str]:
+    sign, word, _ = words.VERDICT_WORDS.get(section.verdict, ("", section.verdict, ""))
+    parts = [
+        f"## {sign} {word}: {escape(section.run.name)}",
+        escape(section.headline),
+        escape(section.change),
+    ]
+    for pair in section.shown:
+        parts.append(f"### Against {escape(pair.baseline.name)} ({words.verdict_word(pair.verdict).lower()})")
+        parts.append(_levels(pair))
+        found = [
+            factor for factor in pair.factors if factor.state in ("confounder", "unknown", "unclassified")
+        ]
+        if found:
+            parts.append(_factors(found))
+    for missing in section.missing:
+        parts.append(f"**{escape(missing.title)}** {escape(missing.why)}")
+        parts.append(_block(missing.command))
+        if missing.target:
+            parts.append(f"What it would have to reach: {escape(missing.target)}")
+    return parts
+
+
+def _block(command: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", command)), default=0))
+    return f"{fence}sh\n{command}\n{fence}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _levels(pair: Pair) -> str:
+    head = [
+        "batch",
+        "context",
+        "τ",
+        "τ\\*",
+        "margin, tokens",
+        "margin, ms",
+        "speedup",
+        "interval",
+        "naive",
+        "windows",
+        "lines",
+    ]
+    return _table(head, [_level(level) for level in pair.levels])
+
+
+def _level(level: Level) -> list[str]:
+    lines = f"{code(level.candidate_lines or 'none')} {code(level.baseline_lines or 'none')}"
+    counted = f"{level.n_candidate} / {level.n_baseline}"
+    if level.refused:
+        return [
+            str(level.batch_size),
+            *["–"] * 5,
+            f"no number: {escape(level.refused)}",
+            "–",
+            "–",
+            counted,
+            lines,
+        ]
+    return [
+        str(level.batch_size),
+        numbers.fixed(level.context, 0),
+        numbers.fixed(level.tau),
+        f"{numbers.fixed(level.tau_star)} ({numbers.between(level.tau_star_lo, level.tau_star_hi)})",
+        numbers.signed(level.margin_tokens),
+        numbers.signed(level.margin_ms),
+        (_TIE if level.tie else "") + numbers.percent(level.speedup),
+        f"{numbers.percent_between(level.speedup_lo, level.speedup_hi)} {level.interval_kind or ''}".strip(),
+        numbers.percent(level.naive_speedup),
+        counted,
+        lines,
+    ]
+
+
+def _factors(factors: Sequence[Factor], limit: int = 25) -> str:
+    head = ["factor", "class", "candidate", "baseline", "favours", "worth", "mend"]
+    table = _table(head, [_factor(factor) for factor in factors[:limit]])
+    rest = len(factors) - limit
+    return f"{table}\n\n…and {rest} more" if rest > 0 else table
+
+
+def _factor(factor: Factor) -> list[str]:
+    return [
+        code(factor.name),
+        factor.klass,
+        "**unknown**" if factor.candidate_value is None else code(factor.candidate_value),
+        "**unknown**" if factor.baseline_value is None else code(factor.baseline_value),
+        factor.favours or "not known",
+        escape(factor.worth or "not measured"),
+        code(factor.mend) if factor.mend else "",
+    ]
+
+
+def _brief(sections: Sequence[Section]) -> str:
+    rows = []
+    for section in sections:
+        level = section.chosen.main_level if section.chosen else None
+        speed = numbers.percent(level.speedup) if level and section.verdict != "unfair" else "–"
+        against = escape(section.chosen.baseline.name) if section.chosen else "–"
+        rows.append([escape(section.run.name), words.verdict_word(section.verdict), against, speed])
+    return _table(["run", "verdict", "baseline", "speedup"], rows)

@@ -1,0 +1,264 @@
+"""What a report says, as plain data: no store, no HTML, no chart.
+
+`gather` fills these from the store; `render`, `markdown` and `as_json` print them. Units are in the names; a
+value that is not known is None and must be printed as unknown, never as a number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the store (view ``run``), as far as a report shows it."""
+
+    run_id: str
+    name: str
+    tag: str | None
+    engine: str
+    version: str | None
+    model: str | None
+    speculative: bool | None
+    algorithm: str | None
+    steps: int | None
+    topk: int | None
+    draft_tokens: int | None
+    served: bool
+    end_reason: str
+    synthetic: bool
+    started_at: datetime | None
+    windows: int
+    profile: str | None
+    arm: str | None
+    repeat: int | None
+    note: str | None
+    source: str
+    first_line: int | None
+    last_line: int | None
+
+    @property
+    def treatment(self) -> str:
+        """The speculation in words: ``EAGLE3 5 steps, 6 draft tokens``, or ``no speculation``."""
+        if not self.speculative:
+            return "no speculation" if self.speculative is False else "speculation unknown"
+        parts = [f"{self.steps} steps" if self.steps is not None else ""]
+        if self.topk is not None and self.topk > 1:
+            parts.append(f"topk {self.topk}")
+        parts.append(f"{self.draft_tokens} draft tokens" if self.draft_tokens is not None else "")
+        return f"{self.algorithm or 'speculation'} {', '.join(part for part in parts if part)}".strip()
+
+    @property
+    def short_treatment(self) -> str:
+        """As `treatment`, for tight places: ``EAGLE3 5/6``."""
+        if not self.speculative:
+            return self.treatment
+        return f"{self.algorithm or 'speculation'} {self.steps or '?'}/{self.draft_tokens or '?'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The result of a pair at one batch size; times in ms, accept lengths in tokens per request and round."""
+
+    batch_size: int
+    context_from: float | None
+    context_to: float | None
+    context: float | None
+    n_candidate: int
+    n_baseline: int
+    tau: float | None
+    tau_lo: float | None
+    tau_hi: float | None
+    t_spec_ms: float | None
+    t_base_ms: float | None
+    tau_star: float | None
+    tau_star_lo: float | None
+    tau_star_hi: float | None
+    margin_tokens: float | None
+    margin_tokens_lo: float | None
+    margin_tokens_hi: float | None
+    margin_ms: float | None
+    speedup: float | None
+    speedup_lo: float | None
+    speedup_hi: float | None
+    p_win: float | None
+    tie: bool
+    interval_kind: str | None
+    n_eff_candidate: float | None
+    n_eff_baseline: float | None
+    refused: str | None
+    naive_speedup: float | None = None
+    candidate_lines: str | None = None
+    baseline_lines: str | None = None
+    equivalent: bool = False
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def margin_pct(self) -> float | None:
+        """How much faster than the baseline, per cent: 100 * (speedup - 1)."""
+        return None if self.speedup is None else 100 * (self.speedup - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of a comparison (view ``comparison_factor``) with its worth where the store measured it."""
+
+    name: str
+    klass: str
+    candidate_value: str | None
+    baseline_value: str | None
+    candidate_known: bool
+    baseline_known: bool
+    differs: bool | None
+    matters: bool
+    favours: str | None
+    mend: str | None
+    candidate_line: str | None
+    baseline_line: str | None
+    worth: str | None = None
+
+    @property
+    def state(self) -> str:
+        """Where the row belongs: confounder, unknown, entailed, treatment, differs or equal."""
+        if self.differs is None:
+            return "unknown" if self.matters else "unknown, does not matter"
+        if not self.differs:
+            return "equal"
+        if self.klass == "unclassified" and self.matters:
+            return "unclassified"
+        if self.klass in ("treatment", "entailed"):
+            return self.klass
+        return "confounder" if self.matters else "differs, does not matter"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A candidate against one baseline: the verdict, why, and (when computed) the levels."""
+
+    candidate: Run
+    baseline: Run
+    verdict: str
+    reasons: tuple[str, ...]
+    contract_hash: str | None
+    vouched: bool
+    n_confounders: int
+    n_unknown: int
+    levels: tuple[Level, ...] = ()
+    factors: tuple[Factor, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """A stable, file-name-safe key of the pair for anchors and dataset names."""
+        return f"{self.candidate.run_id[:10]}-{self.baseline.run_id[:10]}"
+
+    @property
+    def main_level(self) -> Level | None:
+        """The level a headline speaks of: the smallest batch size with a number."""
+        return next((level for level in self.levels if level.speedup is not None), None)
+
+    def confounders(self) -> list[Factor]:
+        """The factors that make the pair unfair."""
+        return [factor for factor in self.factors if factor.state == "confounder"]
+
+    def unknowns(self) -> list[Factor]:
+        """The factors that matter and are not recorded for both sides."""
+        return [factor for factor in self.factors if factor.state == "unknown"]
+
+    def unclassified(self) -> list[Factor]:
+        """The factors that differ and that the catalogue does not know: whether they matter is open."""
+        return [factor for factor in self.factors if factor.state == "unclassified"]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A run that nobody has made and that would settle the question."""
+
+    title: str
+    command: str
+    why: str
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Rows behind a chart or table; columns carry their unit in the name."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart titled with its answer, its alt text, its Vega-Lite spec and the data by name."""
+
+    key: str
+    question: str
+    title: str
+    alt: str
+    spec: dict[str, Any]
+    data: tuple[Data, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A chart that cannot be drawn, and why: shown as a line, so that nothing is silently missing."""
+
+    key: str
+    question: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Section:
+    """Everything the page says about one candidate."""
+
+    run: Run
+    chosen: Pair | None
+    fair: Pair | None
+    naive: Pair | None
+    pairs: list[Pair] = field(default_factory=list)
+    headline: str = ""
+    change: str = ""
+    missing: list[Missing] = field(default_factory=list)
+    charts: list[Chart | Absent] = field(default_factory=list)
+    steps: list[Row] = field(default_factory=list)
+    bill: list[Row] = field(default_factory=list)
+    why_not: str = ""
+    repeats: list[Run] = field(default_factory=list)
+
+    @property
+    def shown(self) -> list[Pair]:
+        """The pairs the page shows in detail: the one asked for, the fair one, the naive one, each once."""
+        wanted = [pair for pair in (self.chosen, self.fair, self.naive) if pair is not None]
+        return list({pair.key: pair for pair in wanted}.values())
+
+    @property
+    def verdict(self) -> str:
+        """Verdict of the pair asked for; ``never served`` or ``no baseline`` when there is none."""
+        if not self.run.served:
+            return "never served"
+        return self.chosen.verdict if self.chosen else "no baseline"
+
+
+@dataclass(slots=True)
+class Report:
+    """One page."""
+
+    title: str
+    summary: str
+    command: str
+    store: str
+    version: str
+    made_at: datetime
+    vs: str
+    sections: list[Section]
+    brief: list[Section]
+    runs: list[Run]
+    baselines: list[Run] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

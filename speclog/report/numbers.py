@@ -1,0 +1,83 @@
+"""Numbers as a reader sees them: rounded to what they mean, with their unit, unknown where there is none."""
+
+from __future__ import annotations
+
+UNKNOWN = "unknown"
+_WORDS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+
+
+def fixed(value: float | None, digits: int = 2) -> str:
+    """``1.877`` -> ``1.88``; None -> ``unknown``. A true minus sign, so that it reads aloud well."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """As `fixed`, with a plus sign on positive numbers."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def ms(value: float | None) -> str:
+    """A time in ms to three significant digits or better."""
+    return fixed(value, 1 if value is not None and abs(value) >= 100 else 2)
+
+
+def between(low: float | None, high: float | None, digits: int = 2) -> str:
+    """An interval ``1.86 to 1.90``; None on either side -> ``no interval``."""
+    if low is None or high is None:
+        return "no interval"
+    return f"{fixed(low, digits)} to {fixed(high, digits)}"
+
+
+def percent(speedup: float | None, digits: int | None = None) -> str:
+    """A speedup as a change in per cent: 1.13 -> ``+13 %``."""
+    if speedup is None:
+        return UNKNOWN
+    change = 100 * (speedup - 1)
+    return f"{signed(change, _digits(change) if digits is None else digits)} %"
+
+
+def times(speedup: float | None) -> str:
+    """A speedup as a factor where per cent are hard to grasp (from 2 up): 5.44 -> ``5.4×``, else empty."""
+    return f"{speedup:.1f}×" if speedup is not None and speedup >= 2 else ""
+
+
+def percent_between(low: float | None, high: float | None) -> str:
+    """A speedup interval in per cent: (1.11, 1.15) -> ``+11 to +15 %``."""
+    if low is None or high is None:
+        return "no interval"
+    low, high = 100 * (low - 1), 100 * (high - 1)
+    digits = max(_digits(low), _digits(high), 1 if abs(high - low) < 2 else 0)
+    return f"{signed(low, digits)} to {signed(high, digits)} %"
+
+
+def _digits(change: float) -> int:
+    return 0 if abs(change) >= 10 else 1
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``six variables``, ``one variable``, ``23 variables``."""
+    word = _WORDS[number] if number < len(_WORDS) else f"{number:,}"
+    return f"{word} {noun if number == 1 else plural or noun + 's'}"
+
+
+def capital(text: str) -> str:
+    """The text with its first letter in upper case and the rest as it was."""
+    return text[:1].upper() + text[1:]

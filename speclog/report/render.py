@@ -1,0 +1,147 @@
+"""Pages from the data model: Jinja2 with autoescape, everything inlined, a security policy by hash."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from speclog import resources
+from speclog.report import numbers, vega, words
+from speclog.report.model import Absent, Chart, Data, Report
+
+if TYPE_CHECKING:
+    import jinja2
+
+TABLE_LIMIT = 60
+"""A table behind a chart with more rows than this is built when it is opened, not written twice."""
+
+
+def html(report: Report, *, templates: Path | None = None) -> str:
+    """The report as one self-contained page."""
+    return page("report.html.j2", {"report": report}, charts=_charts(report), templates=templates)
+
+
+def page(
+    template: str, values: Mapping[str, Any], *, charts: Sequence[Chart] = (), templates: Path | None = None
+) -> str:
+    """Render a template into a self-contained page: styles, scripts, specs, data inside, nothing fetched."""
+    env = environment(templates)
+    loader = env.loader
+    assert loader is not None  # environment() sets it
+    style = loader.get_source(env, "report.css")[0]
+    scripts = [loader.get_source(env, "report.js")[0]]
+    if charts:
+        scripts.insert(0, vega.bundle())
+    return env.get_template(template).render(
+        **values,
+        charts=charts,
+        style=_raw(style),
+        scripts=[_raw(script) for script in scripts],
+        specs=_raw(embedded_json({chart.key: _spec(chart) for chart in charts})),
+        csp=_policy(style, scripts),
+    )
+
+
+def environment(templates: Path | None = None) -> jinja2.Environment:
+    """The Jinja2 environment: autoescape always on, an unknown name is an error.
+
+    A template is looked for in ``templates``, then in ``$XDG_CONFIG_HOME/speclog/templates``, then among
+    those shipped.
+    """
+    import jinja2
+
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "speclog" / "templates"
+    folders = [*([templates] if templates else []), config, resources.directory("templates")]
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.globals.update(numbers=numbers, words=words, is_chart=lambda item: isinstance(item, Chart))
+    env.globals["table_limit"] = TABLE_LIMIT
+    env.filters.update(csv=csv_text, cell=cell, quote=shlex.quote, lines_command=lines_command)
+    return env
+
+
+def _charts(report: Report) -> list[Chart]:
+    return [chart for section in report.sections for chart in section.charts if isinstance(chart, Chart)]
+
+
+def _spec(chart: Chart) -> dict[str, Any]:
+    return {"spec": chart.spec, "data": [data.name for data in chart.data], "label": chart.alt}
+
+
+def embedded_json(value: Any) -> str:
+    """JSON that may stand inside a ``<script>`` element: no character of it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def csv_text(data: Data) -> str:
+    """The rows as CSV (RFC 4180); text that a spreadsheet would run as a formula gets an apostrophe."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(data.columns)
+    writer.writerows([_csv_value(value) for value in row] for row in data.rows)
+    return out.getvalue()
+
+
+def _csv_value(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return repr(round(value, 6))
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return value
+
+
+def cell(value: Any) -> str:
+    """A value in a table behind a chart."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def lines_command(where: str | None) -> str:
+    """``base.log:12-480`` as the command that prints those lines."""
+    path, _, span = (where or "").rpartition(":")
+    first, _, last = span.partition("-")
+    if not path or not first.isdigit():
+        return ""
+    return f"sed -n '{first},{last or first}p' {shlex.quote(path)}"
+
+
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    """A policy under which only the page's own scripts and styles run and nothing is fetched."""
+    sources = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {sources}; style-src 'sha256-{_digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _raw(text: str) -> Any:
+    """Text of this package that is HTML-safe already; never text from a log."""
+    import markupsafe
+
+    return markupsafe.Markup(text)
+
+
+__all__ = ["Absent", "csv_text", "embedded_json", "environment", "html", "page"]

@@ -1,0 +1,155 @@
+"""The store's views as the report's data model. Every text from a log is made harmless here, once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from speclog.console import clean
+from speclog.report.model import Factor, Level, Pair, Row, Run
+
+if TYPE_CHECKING:
+    from speclog.store import Store
+
+_LEVEL_FIELDS = frozenset(field.name for field in fields(Level))
+
+
+def harmless(value: Any) -> Any:
+    """Text with control and bidi characters made visible (line breaks kept), lists likewise."""
+    if isinstance(value, str):
+        if value.isprintable():  # most values: nothing to look for
+            return value
+        return "\n".join(clean(line) for line in value.split("\n"))
+    if isinstance(value, list | tuple):
+        return type(value)(harmless(item) for item in value)
+    return value
+
+
+def query(store: Store, sql: str, params: Sequence[object] | None = None) -> list[Row]:
+    """Rows of a query as dicts of harmless values."""
+    names, found = store.result(sql, params)
+    return [dict(zip(names, map(harmless, row), strict=True)) for row in found]
+
+
+def runs(store: Store) -> dict[str, Run]:
+    """Every run of the store by run_id, in order of start."""
+    sql = """
+        SELECT run_id, name, tag, engine, version, model, speculative, algorithm, steps, topk, draft_tokens,
+            served, end_reason, synthetic, started_at, windows, profile, arm, repeat, note, source,
+            first_line, last_line
+        FROM run ORDER BY started_at NULLS LAST, name, run_id
+    """
+    return {row["run_id"]: Run(**row) for row in query(store, sql)}
+
+
+def pairs(
+    store: Store, known: Mapping[str, Run], candidates: Iterable[str], baselines: Iterable[str]
+) -> list[Pair]:
+    """Verdicts (view ``comparison``) and point estimates (view ``break_even``) of candidates x baselines."""
+    chosen = [sorted(candidates), sorted(baselines)]
+    compared = query(
+        store,
+        "SELECT * FROM comparison WHERE candidate IN (SELECT unnest(?)) AND baseline IN (SELECT unnest(?))",
+        chosen,
+    )
+    levels = _levels(store, chosen)
+    return [
+        Pair(
+            candidate=known[row["candidate"]],
+            baseline=known[row["baseline"]],
+            verdict=row["verdict"],
+            reasons=tuple(row["reasons"] or ()),
+            contract_hash=row["contract_hash"],
+            vouched=bool(row["vouched"]),
+            n_confounders=row["n_confounders"],
+            n_unknown=row["n_unknown"],
+            levels=tuple(levels[row["candidate"], row["baseline"]]),
+        )
+        for row in compared
+        if row["candidate"] in known and row["baseline"] in known
+    ]
+
+
+def _levels(store: Store, chosen: list[list[str]]) -> dict[tuple[str, str], list[Level]]:
+    found = query(
+        store,
+        "SELECT * FROM break_even WHERE candidate IN (SELECT unnest(?)) AND baseline IN (SELECT unnest(?)) "
+        "ORDER BY batch_size",
+        chosen,
+    )
+    by_pair: dict[tuple[str, str], list[Level]] = defaultdict(list)
+    for row in found:
+        by_pair[row["candidate"], row["baseline"]].append(level(row))
+    return by_pair
+
+
+def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
+    """A `Level` from a row of ``break_even`` or ``break_even_intervals``; ``extra`` gives what it lacks."""
+    values: dict[str, Any] = {name: row.get(name) for name in _LEVEL_FIELDS}
+    if extra is not None:
+        for name in ("naive_speedup", "candidate_lines", "baseline_lines"):
+            values[name] = getattr(extra, name)
+    values["tie"], values["equivalent"] = bool(values["tie"]), bool(values["equivalent"])
+    values["caveats"] = tuple(values["caveats"] or ())
+    return Level(**values)
+
+
+def factors(store: Store, wanted: Iterable[Pair]) -> dict[str, tuple[Factor, ...]]:
+    """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first."""
+    by_ids = {(pair.candidate.run_id, pair.baseline.run_id): pair.key for pair in wanted}
+    found = query(
+        store,
+        "SELECT f.* FROM comparison_factor AS f "
+        "JOIN (SELECT unnest(?) AS candidate, unnest(?) AS baseline) AS p USING (candidate, baseline)",
+        [[ids[0] for ids in by_ids], [ids[1] for ids in by_ids]],
+    )
+    made: dict[str, list[Factor]] = defaultdict(list)
+    for row in found:
+        key = by_ids.get((row["candidate"], row["baseline"]))
+        if key is not None:
+            made[key].append(_factor(row))
+    return {key: tuple(sorted(listed, key=_place)) for key, listed in made.items()}
+
+
+def _place(factor: Factor) -> tuple[int, str, str]:
+    return _ORDER.get(factor.state, 9), factor.klass, factor.name
+
+
+def _factor(row: Row) -> Factor:
+    return Factor(
+        name=row["name"],
+        klass=row["class"],
+        candidate_value=row["candidate_value"],
+        baseline_value=row["baseline_value"],
+        candidate_known=bool(row["candidate_known"]),
+        baseline_known=bool(row["baseline_known"]),
+        differs=row["differs"],
+        matters=bool(row["matters"]),
+        favours=row["favours"],
+        mend=row["mend"],
+        candidate_line=_text(row["candidate_line"]),
+        baseline_line=_text(row["baseline_line"]),
+    )
+
+
+_ORDER = {
+    "confounder": 0,
+    "unknown": 1,
+    "unclassified": 1,
+    "treatment": 2,
+    "entailed": 3,
+    "differs, does not matter": 4,
+    "unknown, does not matter": 5,
+    "equal": 6,
+}
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def harmless_row(row: Mapping[str, Any]) -> Row:
+    """A row with every text in it made harmless."""
+    return {key: harmless(value) for key, value in row.items()}

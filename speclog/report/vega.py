@@ -1,0 +1,52 @@
+"""The drawing code a page carries: one bundle of Vega, Vega-Lite and vega-embed, made once and kept."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+_SNIPPET = "window.vegaEmbed=vegaEmbed;"
+
+
+def bundle() -> str:
+    """The JavaScript that draws charts, without any reference to a network.
+
+    vl-convert needs seconds to put it together, so it is kept under ``$XDG_CACHE_HOME/speclog``, one a
+    version of vl-convert.
+    """
+    from importlib.metadata import version
+
+    import vl_convert
+
+    made_by = version("vl-convert-python")
+    kept = _cache() / f"vega-{made_by}.js"
+    try:
+        text = kept.read_text(encoding="utf-8")
+        if text.endswith(_end(made_by)):
+            return text
+    except OSError:
+        pass
+    text = vl_convert.javascript_bundle(_SNIPPET).replace("</script", "<\\/script") + _end(made_by)
+    _keep(kept, text)
+    return text
+
+
+def _end(version: str) -> str:
+    # The last bytes: a file cut short by a full disk is not taken for whole.
+    return f"\n/* vl-convert {version} */\n"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "speclog"
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write beside and rename: nobody sees half a bundle. A cache that cannot be kept is no error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as handle:
+            handle.write(text)
+        Path(handle.name).replace(path)
+    except OSError:
+        return

@@ -1,0 +1,173 @@
+"""The sentences of a report: verdicts, headlines, what changes. One place, so that all formats agree."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from speclog.report import numbers
+from speclog.report.model import Factor, Level, Pair, Section
+
+VERDICT_WORDS = {
+    "fair": ("✓", "Fair", "everything that matters is known and equal"),
+    "unfair": ("✕", "Unfair", "something that matters differs"),
+    "unproven": ("?", "Unproven", "something that matters is not recorded"),
+    "never served": ("–", "Never served", "the server ended before it decoded a token"),
+    "no baseline": ("–", "No baseline", "the store holds no run to compare with"),
+}
+
+# What several factors of one kind are called together; the first pattern that fits a factor's name counts.
+_FAMILIES = {
+    r"env\.NCCL_": "NCCL variable",
+    r"env\.CUDA_": "CUDA variable",
+    r"env\.SGLANG_": "SGLANG variable",
+    r"env\.": "environment variable",
+    r"(arg|fact|measure)\..*graph": "CUDA-graph setting",
+    r"fact\.gpu\.": "GPU fact",
+    r"fact\.workload\.": "workload fact",
+    r"fact\.model\.": "model fact",
+}
+_KIND = re.compile(r"^(env|arg|fact|measure)\.")
+
+
+def verdict_word(verdict: str) -> str:
+    """The verdict as a word a sentence starts with."""
+    return VERDICT_WORDS.get(verdict, ("", verdict.capitalize(), ""))[1]
+
+
+def family(name: str) -> str | None:
+    """The kind of thing a factor is, when several of it are better counted than listed: ``NCCL variable``."""
+    full = name if _KIND.match(name) else f"env.{name}"
+    return next((words for pattern, words in _FAMILIES.items() if re.match(pattern, full)), None)
+
+
+def bare(name: str) -> str:
+    """A factor's name as a reader says it: ``env.NCCL_*`` -> ``the NCCL_* environment``."""
+    if name.startswith("env.") and name.endswith("*"):
+        return f"the {name.removeprefix('env.')} environment"
+    return _KIND.sub("", name)
+
+
+def name_factors(factors: Sequence[Factor], limit: int = 3) -> str:
+    """Name factors shortly: ``six NCCL variables, attention_backend and driver``."""
+    kinds = Counter(family(factor.name) for factor in factors if not factor.name.endswith("*"))
+    parts: list[str] = []
+    for factor in sorted(factors, key=lambda factor: -kinds[family(factor.name)]):
+        kind = family(factor.name)
+        if kind is not None and kinds[kind] > 1 and not factor.name.endswith("*"):
+            words = numbers.count(kinds[kind], kind)
+            if words not in parts:
+                parts.append(words)
+        else:
+            parts.append(bare(factor.name))
+    if len(parts) > limit:
+        parts = [*parts[:limit], f"{len(parts) - limit} more"]
+    return join(parts)
+
+
+def join(parts: Iterable[str]) -> str:
+    """``a, b and c``."""
+    items = list(parts)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def reason(pair: Pair) -> str:
+    """Why the verdict is what it is, in one clause without a full stop."""
+    if pair.verdict == "unfair":
+        found = pair.confounders()
+        if found:
+            return f"{name_factors(found)} {'differs' if len(found) == 1 else 'differ'}"
+    if pair.verdict == "unproven":
+        found, odd = pair.unknowns(), pair.unclassified()
+        parts = [
+            f"{name_factors(found)} {'is' if len(found) == 1 else 'are'} not recorded for both runs"
+        ] * bool(found)
+        parts += [
+            f"{name_factors(odd)} {'differs' if len(odd) == 1 else 'differ'} and nobody classified it"
+        ] * bool(odd)
+        if parts:
+            return "; ".join(parts)
+    if pair.verdict == "fair":
+        return "everything that matters is known and equal" + (
+            " (some of it vouched for)" if pair.vouched else ""
+        )
+    return "; ".join(pair.reasons[:3]) or VERDICT_WORDS.get(pair.verdict, ("", "", ""))[2]
+
+
+def outcome(level: Level | None) -> str:
+    """What the numbers of one level say: ``wins 13 % (within-run interval +11 to +15 %)``."""
+    if level is None or level.speedup is None:
+        return "has no number" + (f": {level.refused}" if level and level.refused else "")
+    change = abs(100 * (level.speedup - 1))
+    amount = f"{change:.0f} %" if change >= 10 else f"{change:.1f} %"
+    span = f"{interval_words(level)} {numbers.percent_between(level.speedup_lo, level.speedup_hi)}"
+    if level.tie:
+        return f"is level with it (~; {span})"
+    verb = "wins" if level.speedup >= 1 else "loses"
+    return f"{verb} {amount} ({span})"
+
+
+def interval_words(level: Level) -> str:
+    """The interval's kind, always said: ``within-run interval``."""
+    return f"{level.interval_kind or 'unnamed'} interval"
+
+
+def margin(level: Level) -> str:
+    """``margin +0.22 tokens at batch 1``."""
+    return f"margin {numbers.signed(level.margin_tokens)} tokens at batch {level.batch_size}"
+
+
+def seeming(pair: Pair) -> str:
+    """What the naive ratio of throughputs would make one say: ``seems to lose 21 %``."""
+    level = next((level for level in pair.levels if level.naive_speedup is not None), None)
+    if level is None or level.naive_speedup is None:
+        return "has no naive number"
+    change = 100 * (level.naive_speedup - 1)
+    if abs(change) < 0.5:
+        return "seems to be level"
+    return f"seems to {'win' if change > 0 else 'lose'} {abs(change):.0f} %"
+
+
+def headline(section: Section) -> str:
+    """The conclusion about one candidate in one or two sentences."""
+    run, chosen, fair = section.run, section.chosen, section.fair
+    if not run.served:
+        return f"Never served: the log of {run.name} ends ({run.end_reason}) before the first decode line."
+    if chosen is None:
+        return (
+            f"No baseline: {section.why_not or 'the store holds no run without speculation to compare with'}."
+        )
+    what = f"{verdict_word(chosen.verdict)}: {reason(chosen)}."
+    if chosen.verdict == "fair":
+        return f"Fair: {run.name} {_result(chosen)}."
+    if fair is not None:
+        return f"{what} On equal terms, against {fair.baseline.name}, {run.name} {_result(fair)}."
+    if chosen.verdict == "unproven":
+        return f"{what} If they are equal, {run.name} {_result(chosen)} against {chosen.baseline.name}."
+    return f"{what} The store holds no fair pair for {run.name}: no number is given as the result."
+
+
+def _result(pair: Pair) -> str:
+    level = pair.main_level
+    if level is None:
+        first = pair.levels[0] if pair.levels else None
+        return outcome(first)
+    return f"{outcome(level)}, {margin(level)}"
+
+
+def change(section: Section) -> str:
+    """How the conclusion changes from the naive pair to the fair one; empty when there is nothing to say."""
+    naive, fair = section.naive, section.fair
+    if naive is None:
+        return ""
+    said = f"Against {naive.baseline.name} {section.run.name} {seeming(naive)}"
+    cause = f"{verdict_word(naive.verdict).lower()}: {reason(naive)}"
+    if fair is None or fair.main_level is None:
+        return f"{said} ({cause}); what it does on equal terms is not known from this store."
+    first = next((level.naive_speedup for level in naive.levels if level.naive_speedup is not None), None)
+    level = fair.main_level
+    if first is None or level.speedup is None:
+        return f"{said} ({cause})."
+    turn = "the conclusion turns round" if (first - 1) * (level.speedup - 1) < 0 else "the size changes"
+    return f"{said} ({cause}); on equal terms it {outcome(level)}: {turn}."

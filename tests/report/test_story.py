@@ -1,0 +1,132 @@
+"""The story, end to end: its logs through ingest, views and report; the numbers are the known ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from speclog.errors import UsageError
+from speclog.report import report_text, write_index, write_report
+from tests.report.make import ingest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, example_logs: Path) -> str:
+    target = str(tmp_path_factory.mktemp("story") / "s.duckdb")
+    ingest([example_logs / "kimi-k25-story"], target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def against_tuned(store: str) -> dict[str, Any]:
+    text = report_text(store, vs="baseline-retuned", candidates=["eagle3-5x6-untuned"], fmt="json")
+    return dict(json.loads(text))
+
+
+@pytest.fixture(scope="module")
+def against_fairest(store: str) -> dict[str, Any]:
+    return dict(json.loads(report_text(store, vs="baseline", candidates=["eagle3-5x6-untuned"], fmt="json")))
+
+
+def _level(document: dict[str, Any], baseline: str) -> dict[str, Any]:
+    pairs = document["candidates"][0]["comparisons"]
+    pair = next(pair for pair in pairs if pair["baseline_name"] == baseline)
+    return dict(pair["levels"][0])
+
+
+def test_against_the_tuned_baseline_it_is_unfair_and_the_six_variables_are_named(
+    against_tuned: dict[str, Any],
+) -> None:
+    section = against_tuned["candidates"][0]
+    assert section["verdict"] == "unfair"
+    assert section["headline"].startswith("Unfair: six NCCL variables differ.")
+    pair = section["comparisons"][0]
+    found = {f["name"]: f for f in pair["factors"] if f["state"] == "confounder"}
+    wanted = {
+        "NCCL_PROTO": "LL", "NCCL_ALGO": "Ring", "NCCL_P2P_LEVEL": "SYS", "NCCL_MAX_NCHANNELS": "16",
+        "NCCL_BUFFSIZE": "16777216", "NCCL_NTHREADS": "512",
+    }  # fmt: skip
+    assert {name.removeprefix("env."): f["baseline_value"] for name, f in found.items()} == wanted
+    assert all(f["mend"] for f in found.values())
+
+
+def test_break_even_is_that_of_the_case(against_fairest: dict[str, Any]) -> None:
+    assert _level(against_fairest, "baseline-remembered")["tau_star"] == pytest.approx(2.69, abs=0.02)
+    assert _level(against_fairest, "baseline-retuned")["tau_star"] == pytest.approx(2.65, abs=0.02)
+    fair = _level(against_fairest, "baseline-fresh")
+    assert fair["tau_star"] == pytest.approx(1.88, abs=0.02)
+    assert fair["margin_pct"] == pytest.approx(13, abs=1)
+    assert fair["speedup_lo"] < fair["speedup"] < fair["speedup_hi"]
+    assert fair["interval_kind"] == "within-run"
+
+
+def test_the_naive_number_stands_beside_the_fair_one(against_fairest: dict[str, Any]) -> None:
+    section = against_fairest["candidates"][0]
+    assert section["verdict"] == "fair"
+    assert "wins 13 %" in section["headline"]
+    assert "seems to lose 21 %" in section["change"]
+    assert "the conclusion turns round" in section["change"]
+
+
+def test_the_missing_run_is_named_with_its_command_and_its_target(against_fairest: dict[str, Any]) -> None:
+    missing = against_fairest["candidates"][0]["missing"]
+    assert missing, "the run nobody had made"
+    commands = "\n".join(one["command"] for one in missing)
+    assert "NCCL_PROTO" in commands or "nccl-pcie-ll" in commands
+    assert "speclog launch" in commands
+    assert any(one["target"] for one in missing)
+
+
+def test_the_two_by_two_has_one_empty_cell(against_fairest: dict[str, Any]) -> None:
+    charts = {chart["key"]: chart for chart in against_fairest["candidates"][0]["charts"]}
+    cells = next(
+        rows
+        for key, chart in charts.items()
+        if key.startswith("interaction")
+        for rows in chart["data"].values()
+    )
+    assert [cell["state"] for cell in cells] == ["measured", "measured", "measured", "missing"]
+
+
+def test_same_numbers_in_every_format(store: str, tmp_path: Path) -> None:
+    html = write_report(store, vs="baseline", out_dir=tmp_path).read_text(encoding="utf-8")
+    markdown = write_report(store, vs="baseline", fmt="md", out_dir=tmp_path).read_text(encoding="utf-8")
+    for text in (html, markdown):
+        assert "wins 13 %" in text
+        assert "six NCCL variables" in text
+        assert "1.88" in text
+    assert len(html.encode()) < 3_000_000
+
+
+def test_the_index_lists_the_report(store: str, tmp_path: Path) -> None:
+    path = write_report(store, vs="baseline", out_dir=tmp_path)
+    index = write_index(store, out_dir=tmp_path).read_text(encoding="utf-8")
+    assert f'href="{path.name}"' in index
+    assert "baseline-remembered" in index
+
+
+def test_a_run_that_is_not_there_is_one_line(store: str) -> None:
+    with pytest.raises(UsageError, match="did you mean"):
+        report_text(store, vs="baseline-retund")
+
+
+def test_a_store_without_speculation_says_what_to_do(tmp_path: Path, example_logs: Path) -> None:
+    target = str(tmp_path / "plain.duckdb")
+    ingest([example_logs / "h200-llama8b" / "base.log"], target)
+    document = json.loads(report_text(target, vs="baseline", fmt="json"))
+    assert document["candidates"] == []
+    assert "ingest the log" in document["summary"]
+
+
+def test_without_a_baseline_it_says_so_and_gives_no_number(tmp_path: Path, example_logs: Path) -> None:
+    target = str(tmp_path / "alone.duckdb")
+    ingest([example_logs / "h200-llama8b" / "eagle3-s5-a2.1.log"], target)
+    document = json.loads(report_text(target, vs="baseline", fmt="json"))
+    assert document["candidates"][0]["verdict"] == "no baseline"
+    assert document["candidates"][0]["comparisons"] == []
+    assert "No baseline" in report_text(target, vs="baseline", fmt="html")
