@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 STORE = .demo/speclog.duckdb
+SGLANG_VENV ?= .venv-sglang
 
-.PHONY: demo test lint types venv clean
+.PHONY: demo test test-sglang lint types venv clean
 
 venv: $(VENV)/.installed
 
@@ -23,6 +24,19 @@ demo: venv
 ## test: install, lint, types, every test
 test: venv lint types
 	$(BIN)/python -m pytest -n 2
+
+## test-sglang: the tests that run a real SGLang 0.5.14 on the CPU, in an environment of its own (6 GB)
+test-sglang: venv $(SGLANG_VENV)/.installed
+	@began=$$(date +%s); \
+	SPECLOG_SGLANG_PYTHON=$(abspath $(SGLANG_VENV))/bin/python $(BIN)/python -m pytest -m sglang --durations=10; \
+	status=$$?; echo "test-sglang: $$(($$(date +%s) - began)) s"; exit $$status
+
+$(SGLANG_VENV)/.installed: tests/sglang/requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit("the pinned SGLang needs Python 3.11") if sys.version_info[:2] != (3, 11) else None'
+	$(PYTHON) -m venv $(SGLANG_VENV)
+	$(SGLANG_VENV)/bin/pip install -q --disable-pip-version-check torch==2.14.1 torchvision==0.29.1
+	$(SGLANG_VENV)/bin/pip install -q --disable-pip-version-check --no-deps -r tests/sglang/requirements.txt
+	@touch $@
 
 lint: venv
 	$(BIN)/ruff check .

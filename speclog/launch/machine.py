@@ -24,6 +24,9 @@ _QUERY = {
 }
 
 
+_NEEDED = ("index", "name", "uuid", "driver", "memory_mib")
+
+
 @dataclass(frozen=True)
 class Gpu:
     """One visible GPU, as nvidia-smi tells it; a value it does not tell is None."""
@@ -31,10 +34,10 @@ class Gpu:
     index: int
     name: str
     uuid_hash: str
-    power_limit_w: float | None
-    clocks_sm_mhz: float | None
-    clocks_max_sm_mhz: float | None
-    memory_mib: float | None
+    power_limit_w: float | None = None
+    clocks_sm_mhz: float | None = None
+    clocks_max_sm_mhz: float | None = None
+    memory_mib: float | None = None
     memory_used_mib: float | None = None
     persistence: str | None = None
     power_default_w: float | None = None
@@ -68,12 +71,9 @@ class Machine:
 
 def look(env: dict[str, str]) -> Machine:
     """Ask nvidia-smi about the GPUs that ``env`` makes visible."""
-    rows = _ask(f"--query-gpu={','.join(_QUERY.values())}", "--format=csv,noheader,nounits")
-    if rows is None:
+    everything = _query(_QUERY) or _query({name: _QUERY[name] for name in _NEEDED})
+    if everything is None:
         return Machine(None, None, None, None)
-    everything = [
-        dict(zip(_QUERY, row.split(", "), strict=False)) for row in rows.splitlines() if row.strip()
-    ]
     seen = [row for row in everything if _visible(row, env.get("CUDA_VISIBLE_DEVICES"))]
     gpus = [_gpu(row) for row in seen]
     topology = _ask("topo", "-m")
@@ -83,6 +83,14 @@ def look(env: dict[str, str]) -> Machine:
         topology=re.sub(r"\x1b\[[0-9;]*m", "", topology).strip() if topology else None,
         other_gpu_processes=_processes({row["uuid"] for row in seen}),
     )
+
+
+def _query(fields: dict[str, str]) -> list[dict[str, str]] | None:
+    """One row a GPU; None when nvidia-smi is not there or does not know one of the fields."""
+    rows = _ask(f"--query-gpu={','.join(fields.values())}", "--format=csv,noheader,nounits")
+    if rows is None:
+        return None
+    return [dict(zip(fields, row.split(", "), strict=False)) for row in rows.splitlines() if row.strip()]
 
 
 def _ask(*arguments: str) -> str | None:

@@ -80,9 +80,13 @@ def _serve(session: Session, file: LogFile, interrupts: Interrupts, tell: Tell) 
         raise
     finally:
         code = server.stop(interrupts)
-        with contextlib.suppress(LaunchError):
+        try:
             file.end(exit_code, reason, server_exit_code=code)
-        server.bye()
+        except LaunchError:
+            if exit_code < 128:  # a log that is full is why the rest failed; a signal is a signal
+                raise
+        finally:
+            server.bye()
 
 
 @contextmanager

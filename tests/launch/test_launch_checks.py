@@ -44,6 +44,12 @@ def test_what_the_machine_is(gpus):
     assert here.topology.startswith("GPU0") and "\x1b" not in here.topology
 
 
+def test_an_old_driver_tells_less(gpus):
+    here = gpus(FAKE_OLD="1")
+    assert [(g.name, g.power_limit_w) for g in here.gpus] == [("NVIDIA H200", None)] * 2
+    assert here.driver == "580.95.05"
+
+
 def test_only_visible_gpus_count(gpus):
     gpus()
     assert [g.index for g in machine.look({"CUDA_VISIBLE_DEVICES": "1"}).gpus] == [1]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,32 @@ def test_nothing_of_speclog_is_on_the_servers_path(place):
     assert told["env"]["PYTHONPATH"] == place.env["PYTHONPATH"]
     assert told["argv"][:2] == ["--model-path", str(place.path / "cache/speclog/models/nano/target")]
     assert Path(told["argv"][1], "tokenizer.json").is_file()
+
+
+def test_a_benchmark_that_fails_half_way_keeps_what_was_measured(place):
+    done = place.launch("plain", "--set", "workload.waves=2", FAKE_BENCH="late")
+    assert done.returncode == 54
+    out = place.path / "out"
+    stem = "plain,workload.waves=2.r1"
+    results = (out / f"{stem}.bench.jsonl").read_text().splitlines()
+    assert [json.loads(r)["max_concurrency"] for r in results] == [1]
+    log = place.log(stem)
+    assert [(t["event"], t["step"]) for t in log.told("WORKLOAD")][-4:] == [
+        *(("begin", "bs1"), ("end", "bs1"), ("begin", "bs2"), ("end", "bs2"))
+    ]
+    assert "ValueError: told to fail late" in log.end["reason"]
+
+
+def test_a_log_that_cannot_grow(place):
+    """A file-size limit stands in for a full disk: the writes of server and launcher fail in the same way."""
+    words = " ".join(place.command("launch", "plain", "--out", "out", "--no-ingest"))
+    command = ["bash", "-c", f"ulimit -f 8; exec {words}"]
+    env = place.env | {"FAKE_RANKS": "1"}
+    done = subprocess.run(command, cwd=place.path, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 57, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(
+        "speclog: error: out/plain.r1.log: cannot write: File too large"
+    )
+    assert place.log().manifest["profile"] == "plain"
+    assert place.state()[0]["state"] == "failed"
+    assert processes_of(str(place.path / "cache")) == []

@@ -24,6 +24,8 @@ def main():
         time.sleep(1000)
     if os.environ.get("FAKE_BENCH") == "fail" and args.max_concurrency > 1:
         raise ValueError("told to fail half-way")
+    if os.environ.get("FAKE_BENCH") == "late" and args.num_prompts > 2:
+        raise ValueError("told to fail late")
     body = json.dumps({"running": args.max_concurrency}).encode()
     for _ in range(0, args.num_prompts, args.max_concurrency):
         url = f"http://{args.host}:{args.port}/generate"
