@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,8 @@ class Window:
         self.single: list[dict[str, float]] = []
         self.contexts: list[int] = []
         self.graphs: list[list[bool | None]] = [[], [], []]
-        self.histogram: list[int] = [0] * (first.steps + 1)
-        self.requests = 0
+        self.accepted: Counter[int] = Counter()
+        """Request-rounds by accepted drafts."""
         self.counted = 0
 
     def add(self, round_: Round, times_ms: dict[str, float]) -> None:
@@ -42,10 +43,7 @@ class Window:
             seen.append(flag)
         if round_.accepted is not None:
             self.counted += 1
-            self.requests += len(round_.accepted)
-            for drafts in round_.accepted:
-                self.histogram += [0] * (drafts + 1 - len(self.histogram))
-                self.histogram[max(drafts, 0)] += 1
+            self.accepted.update(round_.accepted)
 
     def fields(self, number: int, rank: Fields, mode: str, full: int) -> Fields:
         """The line's fields. All times come from the same rounds: the chained ones if there are any."""
@@ -83,11 +81,13 @@ class Window:
 
     def acceptance(self) -> Fields:
         """Request-rounds, accept length with the bonus token, histogram; unknown unless every round told."""
-        if self.counted < self.n or not self.requests:
+        requests = sum(self.accepted.values())
+        if self.counted < self.n or not requests:
             return [("reqs", None), ("acc_len", None), ("acc_hist", None)]
-        mean = sum(i * count for i, count in enumerate(self.histogram)) / self.requests
-        histogram = ",".join(map(str, self.histogram))
-        return [("reqs", self.requests), ("acc_len", f"{1 + mean:.4f}"), ("acc_hist", histogram)]
+        mean = sum(drafts * count for drafts, count in self.accepted.items()) / requests
+        places = range(max(self.steps, *self.accepted) + 1)
+        histogram = ",".join(str(self.accepted[drafts]) for drafts in places)
+        return [("reqs", requests), ("acc_len", f"{1 + mean:.4f}"), ("acc_hist", histogram)]
 
 
 OnLine = Callable[[int, Window], Fields]

@@ -26,7 +26,9 @@ def profile(server):
 def test_plain_decoding(way, tmp_path, plugin):
     """Every decode step of every request is a round, at the context that the request had."""
     path = [plugin, ROOT] if way == "plugin" else [BOOT, plugin]
-    with Server("baseline", tmp_path, path, EAGLE3_PROFILE_WINDOW="10") as server:
+    with Server(
+        "baseline", tmp_path, path, EAGLE3_PROFILE_WINDOW="10", EAGLE3_PROFILE_FLUSH_S="1000"
+    ) as server:
         server.generate(51)
         server.generate(21, at_once=2)
     output = profile(server)
@@ -49,7 +51,9 @@ def test_plain_decoding(way, tmp_path, plugin):
 
 def test_eagle3(tmp_path):
     """All hooks; the histogram is SGLang's own, request by request; phases and gap are the cycle."""
-    with Server("eagle3", tmp_path, [BOOT], EAGLE3_PROFILE_WINDOW="10") as server:
+    with Server(
+        "eagle3", tmp_path, [BOOT], EAGLE3_PROFILE_WINDOW="10", EAGLE3_PROFILE_FLUSH_S="1000"
+    ) as server:
         requests = server.generate(66)
         requests += server.generate(20, at_once=2)
     output = profile(server)
