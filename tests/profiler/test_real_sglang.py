@@ -1,6 +1,10 @@
 """Real SGLang 0.5.14 on the CPU: plain decoding and the EAGLE-3 v2 worker, through both ways in."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -20,6 +24,13 @@ ACCEPT = re.compile(r"Decode batch.*?accept len: ([\d.]+)")
 def profile(server):
     """The profiler's lines of a finished server."""
     return Output(server.text(), 0)
+
+
+def speclog_cli(*arguments):
+    """Run speclog; its standard output."""
+    command = [sys.executable, "-m", "speclog", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
 @pytest.mark.parametrize("way", ["plugin", "both"])
@@ -85,6 +96,15 @@ def test_eagle3(tmp_path):
             found["cycle"], abs=0.005
         )
     assert float(single[0]["seq"]) > 4
+
+    # Ingest reads every line.
+    store = ["--store", str(tmp_path / "store.duckdb")]
+    speclog_cli(*store, "ingest", str(server.log))
+    rows = json.loads(
+        speclog_cli(*store, "sql", "SELECT n, acc_hist, cycle_ms FROM profile_window", "--json")
+    )
+    assert sorted(row["n"] for row in rows) == sorted(int(line["n"]) for line in lines)
+    assert [sum(row["acc_hist"][i] for row in rows) for i in range(4)] == histogram
 
     # The round time of the plain lines, batch size x accept length / throughput, over the second ten rounds.
     running, throughput = DECODE.findall(server.text())[1]
