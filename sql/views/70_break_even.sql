@@ -2,7 +2,7 @@
 -- Grain: (candidate, baseline, batch_size). Inputs: level_pair, comparison. For other pairs (two speculative runs) ask level_pair.
 -- tau_star = t_spec_ms / t_base_ms at the same context, margin_tokens = tau - tau_star, margin_ms = tau * t_base_ms - t_spec_ms,
 -- speedup = tau / tau_star, margin_pct = 100 * (speedup - 1). Point estimates only: intervals are in the report
--- (speclog.analysis.breakeven). verdict: is the comparison fair at all? Without one a number here proves nothing.
+-- (speclog.analysis.breakeven). verdict: is the comparison fair at all? Where it is not 'fair' a number here proves nothing.
 CREATE OR REPLACE VIEW break_even AS
 SELECT
     p.candidate,
