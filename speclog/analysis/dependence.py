@@ -6,7 +6,8 @@ import numpy as np
 
 from speclog.analysis.line import Floats
 
-MAX_CORRELATION = 0.97
+MIN_EFFECTIVE = 2.0
+"""However much windows repeat each other, they are never taken to be worth less than this many."""
 SAFETY = 0.5  # standard errors
 MIN_WINDOWS = 8
 """With fewer windows a lag-1 correlation says nothing."""
@@ -31,13 +32,16 @@ def unbiased(correlation: float | None, n: int) -> float:
     """Undo the downward bias of a lag-1 correlation from n residuals of a fitted line, on the safe side.
 
     Kendall (1954): E[r] is about rho - (1 + 4 rho) / n. Half a standard error sqrt((1 - rho^2) / n) is added,
-    because too small a value costs coverage (docs/validation.md). Held in [0, 0.97]: a negative correlation
-    would narrow the interval, and that is not believed from few windows. None (unknown) is read as 0.
+    because too small a value costs coverage (docs/validation.md). Held at 0 from below (a negative
+    correlation would narrow the interval, and that is not believed from few windows) and from above where n
+    windows are worth 2, as few windows cannot tell a high correlation from a higher one. None (unknown) is
+    read as 0.
     """
     if correlation is None or n <= 4:
         return 0.0
-    rho = float(np.clip((correlation + 1 / n) / (1 - 4 / n), 0.0, MAX_CORRELATION))
-    return min(rho + SAFETY * float(np.sqrt((1 - rho * rho) / n)), MAX_CORRELATION)
+    most = (n - MIN_EFFECTIVE) / (n + MIN_EFFECTIVE)
+    rho = float(np.clip((correlation + 1 / n) / (1 - 4 / n), 0.0, most))
+    return min(rho + SAFETY * float(np.sqrt((1 - rho * rho) / n)), most)
 
 
 def effective_n(n: float, rho: float) -> float:

@@ -1,0 +1,197 @@
+"""What if the server ran with other draft steps? Fewer from the acceptance histogram, more by extrapolation.
+
+tau(k) = 1 + sum of P(accepted >= i), i <= k, is exact for k up to the measured steps at topk = 1. The round
+with k steps is the measured round less (K - k) draft forwards (k steps run k - 1 of them; the first token
+comes from the re-extend). Verify is held at its measured time: true where it is bound by latency or
+weights, pessimistic where fewer tokens verify faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from speclog.analysis.estimate import Pair, pair_at
+from speclog.analysis.line import Floats
+from speclog.analysis.matching import match
+from speclog.analysis.phases import usual
+from speclog.analysis.side import Side
+from speclog.analysis.student import expansion
+from speclog.analysis.theory import step_pays
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NO_PROFILE = "no EAGLE3_PROFILE window with acc_hist at topk 1 for this batch size"
+ONE_STEP = "measured with one draft step: what another would cost is unknown"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What profile windows say about the draft at one batch size, with draws over windows."""
+
+    steps: int
+    survival: Floats  # P(accepted >= i), i = 1..steps
+    step_ms: float  # one draft forward
+    survival_draws: Floats  # resamples x steps
+    step_draws: Floats
+
+
+def best_steps(
+    profile_windows: pl.DataFrame,
+    candidate: Sequence[pl.DataFrame] | Side,
+    baseline: Sequence[pl.DataFrame] | Side,
+    *,
+    contexts: Sequence[float] | None = None,
+    extra_steps: int = 2,
+    resamples: int = 2000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """Predict the speedup of 0, 1, ... draft steps at each batch size and context.
+
+    ``profile_windows``: a run's rows of view ``profile_window``; ``candidate``: the same run's rows of view
+    ``decode_window`` (its repeats); ``baseline`` likewise (or sides made before). ``contexts``: default the
+    quarter points and middle of the common range. Columns: batch_size, context, steps (0 = plain server),
+    draft_tokens, tau, t_round_ms, t_base_ms, tau_star, speedup, speedup_lo, speedup_hi, extrapolated (more
+    steps than measured: the interval then reaches from no acceptance of the added steps to the best
+    measured one), next_step_pays (marginal rule), best (among measured steps), refused (why there is no
+    prediction; such rows have no steps).
+    """
+    import polars as pl
+
+    sides = [
+        arm if isinstance(arm, Side) else Side(arm, resamples=resamples, seed=seed)
+        for arm in (candidate, baseline)
+    ]
+    windows = usual(profile_windows, "spec")
+    rows: list[dict[str, Any]] = []
+    for batch_size in sides[0].batch_sizes:
+        draft = draft_of(windows.filter(batch_size=batch_size), sides[0].resamples, seed)
+        pair = match(sides[0], sides[1], batch_size)
+        reason = draft if isinstance(draft, str) else pair if isinstance(pair, str) else None
+        if isinstance(draft, str) or isinstance(pair, str):
+            rows.append({"batch_size": batch_size, "refused": reason})
+            continue
+        spread = pair.context_to - pair.context_from
+        wanted = contexts or [pair.context_from + share * spread for share in (0.25, 0.5, 0.75)]
+        for context in wanted:
+            known = pair_at(pair, float(context), confidence)
+            if known is not None:
+                rows += _choices(batch_size, float(context), draft, known, extra_steps)
+    return pl.DataFrame(rows, schema=_schema())
+
+
+def draft_of(windows: pl.DataFrame, resamples: int, seed: int) -> Draft | str:
+    """The draft at one batch size from its usual profile windows, or why nothing can be said."""
+    import polars as pl
+
+    kept = windows.filter(topk=1).drop_nulls(["acc_hist", "draft_ms"]).filter(pl.col("steps") > 0)
+    if kept.is_empty():
+        return NO_PROFILE
+    steps = int(kept["steps"].mode().sort()[0])
+    kept = kept.filter(steps=steps)
+    if steps < 2:
+        return ONE_STEP
+    padded = [(list(row) + [0] * (steps + 1))[: steps + 1] for row in kept["acc_hist"]]
+    histogram = np.array(padded, dtype=float)
+    step_ms = kept["draft_ms"].to_numpy() / (steps - 1)
+    rounds = kept["n"].to_numpy().astype(float)
+    picked = np.random.default_rng([seed, steps]).integers(0, len(kept), (resamples, len(kept)))
+    weights = rounds[picked]
+    return Draft(
+        steps,
+        _survival(histogram.sum(axis=0)),
+        float(np.average(step_ms, weights=rounds)),
+        _survival(histogram[picked].sum(axis=1)),
+        (step_ms[picked] * weights).sum(axis=1) / weights.sum(axis=1),
+    )
+
+
+def _survival(histogram: Floats) -> Floats:
+    """P(accepted >= i), i = 1.., from counts of rounds by accepted drafts (last axis)."""
+    at_least = np.cumsum(histogram[..., ::-1], axis=-1)[..., ::-1]
+    survived: Floats = at_least[..., 1:] / at_least[..., :1]
+    return survived
+
+
+def _extended(draft: Draft, extra: int) -> tuple[Floats, Floats]:
+    """Survival past the measured steps: as expected (last conditional acceptance goes on) and at best."""
+    alive = [1.0, *draft.survival]
+    conditional = [after / before for before, after in pairwise(alive) if before > 0]
+    powers = np.arange(1, extra + 1)
+    last = draft.survival[-1]
+    return last * conditional[-1] ** powers, last * max(conditional) ** powers
+
+
+def _choices(batch_size: int, context: float, draft: Draft, pair: Pair, extra: int) -> list[dict[str, Any]]:
+    expected, at_best = _extended(draft, extra)
+    survival = np.concatenate([draft.survival, expected])
+    base = {"batch_size": batch_size, "context": context, "t_base_ms": pair.baseline.round_ms}
+    plain = {"steps": 0, "draft_tokens": 1, "tau": 1.0, "t_round_ms": pair.baseline.round_ms, "tau_star": 1.0}
+    rows = [base | plain | {"speedup": 1.0, "speedup_lo": 1.0, "speedup_hi": 1.0, "extrapolated": False}]
+    for steps in range(1, draft.steps + extra + 1):
+        row = base | _choice(draft, pair, steps, survival, at_best)
+        if steps < draft.steps + extra:
+            longer = row["t_round_ms"] + draft.step_ms
+            row["next_step_pays"] = step_pays(float(survival[steps]), row["t_round_ms"], longer, row["tau"])
+        rows.append(row)
+    measured = [row for row in rows if not row["extrapolated"]]
+    winner = max(measured, key=lambda row: row["speedup"])
+    return [row | {"best": row is winner} for row in rows]
+
+
+def _choice(draft: Draft, pair: Pair, steps: int, survival: Floats, at_best: Floats) -> dict[str, Any]:
+    shift = steps - draft.steps
+    tau = 1.0 + float(survival[:steps].sum())
+    round_ms = pair.candidate.round_ms + shift * draft.step_ms
+    token_ms = pair.baseline.round_ms / pair.baseline.tau
+    low, high = _interval(draft, pair, steps, at_best)
+    return {
+        "steps": steps,
+        "draft_tokens": steps + 1,
+        "tau": tau,
+        "t_round_ms": round_ms,
+        "tau_star": round_ms / token_ms,
+        "speedup": tau / round_ms * token_ms,
+        "speedup_lo": low,
+        "speedup_hi": high,
+        "extrapolated": shift > 0,
+    }
+
+
+def _interval(draft: Draft, pair: Pair, steps: int, at_best: Floats) -> tuple[float, float]:
+    candidate, baseline = pair.candidate, pair.baseline
+    wide = expansion(pair.confidence, min(candidate.log_ms[1], baseline.log_ms[1]))
+    rounds = candidate.round_ms * np.exp(candidate.log_ms[0] * wide)
+    rounds = rounds + (steps - draft.steps) * draft.step_draws
+    deviation = (baseline.log_ms[0] - baseline.log_tau[0]) * wide
+    tokens = baseline.round_ms / baseline.tau * np.exp(deviation)
+    taus = 1.0 + draft.survival_draws[:, :steps].sum(axis=1)
+    hoped = float(at_best[: max(steps - draft.steps, 0)].sum())
+    tail = 0.5 - pair.confidence / 2
+    return (
+        float(np.quantile(taus / rounds * tokens, tail)),
+        float(np.quantile((taus + hoped) / rounds * tokens, 1 - tail)),
+    )
+
+
+def _schema() -> dict[str, Any]:
+    import polars as pl
+
+    times = ("tau", "t_round_ms", "t_base_ms", "tau_star", "speedup", "speedup_lo", "speedup_hi")
+    return {
+        "batch_size": pl.Int64(),
+        "context": pl.Float64(),
+        "steps": pl.Int64(),
+        "draft_tokens": pl.Int64(),
+        **dict.fromkeys(times, pl.Float64()),
+        "extrapolated": pl.Boolean(),
+        "next_step_pays": pl.Boolean(),
+        "best": pl.Boolean(),
+        "refused": pl.String(),
+    }

@@ -1,0 +1,218 @@
+"""Phases, what-if and overhead on made-up profile windows whose answers are known."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from made_up import frames, window, with_starts
+
+from speclog.analysis.adaptive import sglang_adaptive, vllm_schedule
+from speclog.analysis.concurrency import crossings, unequal
+from speclog.analysis.overhead import ab_overhead
+from speclog.analysis.phases import bill, summary
+from speclog.analysis.side import Side
+from speclog.analysis.whatif import NO_PROFILE, best_steps
+from speclog.store import Store
+
+Make = Callable[..., Store]
+CONTEXTS = [200.0 + 10 * step for step in range(30)]
+
+
+def profile(batch_size: int = 1, n: int = 100, **more: object) -> dict[str, Any]:
+    """A window of a 5-step round of 7 ms: draft 1.2, verify 5, extend 0.5, the rest 0.3."""
+    row = {"kind": "spec", "n": n, "part": 0, "bs": float(batch_size), "steps": 5, "topk": 1, "ndraft": 6}
+    row |= {"cycle_ms": 7.0, "draft_ms": 1.2, "vprep_ms": 0.1, "verify_ms": 5.0, "accept_ms": 0.1}
+    row |= {"extend_ms": 0.5, "gap_ms": 0.1, "fwd_ms": 6.9, "host_ms": 2.0, "warmup": None}
+    row |= {"reqs": n * batch_size, "acc_len": 2.0, "acc_hist": [20, 60, 20, 0, 0, 0]}
+    return row | more
+
+
+def decode(store: Store, name: str) -> pl.DataFrame:
+    return store.frame("SELECT * FROM decode_window WHERE run = ?", [name])
+
+
+def test_bill_adds_up_to_break_even() -> None:
+    windows = pl.DataFrame([profile() for _ in range(4)])
+    table = bill(windows, {1: 4.0})
+    assert table["ms"].sum() == pytest.approx(7.0)
+    assert table["tokens"].sum() == pytest.approx(7.0 / 4.0)
+    assert table["share_pct"].sum() == pytest.approx(100)
+    verify = table.filter(phase="verify").row(0, named=True)
+    assert verify["shrink_to_ms"] == pytest.approx(2.0 * 4.0 - 2.0)
+    assert bill(windows, {})["tokens"].null_count() == 7
+    # Draft alone cannot save a round that is too long without it.
+    assert bill(windows, {1: 2.0}).filter(phase="draft")["shrink_to_ms"][0] is None
+
+
+def test_unusual_windows_stay_out_and_are_counted() -> None:
+    usual = [profile(cycle_ms=7.0 + 0.01 * place, verify_ms=5.0 + 0.01 * place) for place in range(6)]
+    odd = [
+        profile(draft_ms=4.0),  # a hiccup the cycle left out
+        profile(cycle_ms=60.0, verify_ms=58.0),  # one long prompt
+        profile(bs=1.5),
+        profile(warmup=True),
+    ]
+    windows = pl.DataFrame(usual + odd)
+    found = summary(windows).row(0, named=True)
+    assert (found["windows"], found["left_out"]) == (6, 3)
+    assert found["cycle_ms"] == pytest.approx(7.025)
+    assert bill(windows, {1: 4.0}).filter(phase="draft")["ms"][0] == pytest.approx(1.2)
+
+
+def test_host_bound_rounds_are_recognised() -> None:
+    plain = {
+        "kind": "decode",
+        "steps": 0,
+        "fwd_ms": 4.0,
+        "cycle_ms": 4.1,
+        "draft_ms": None,
+        "verify_ms": None,
+    }
+    fast = pl.DataFrame([profile(**plain, host_ms=0.5)] * 3)
+    slow = pl.DataFrame([profile(**plain, host_ms=3.9)] * 3)
+    assert summary(fast)["host_bound"].to_list() == [False]
+    assert summary(slow)["host_bound"].to_list() == [True]
+    with_base = summary(pl.DataFrame([profile()] * 3), fast).filter(kind="spec")
+    assert with_base["verify_ratio"][0] == pytest.approx(5.0 / 4.0)
+
+
+def runs(new_store: Make, tau: float = 2.0) -> Store:
+    steady = [window(1, x, 4.0, 1.0) for x in CONTEXTS]
+    spec = [window(1, x, 7.0, tau) for x in CONTEXTS]
+    return new_store(
+        frames("base", with_starts(steady), speculative=False),
+        frames("spec", with_starts(spec), speculative=True),
+    )
+
+
+def test_fewer_steps_are_exact_and_more_are_labelled(new_store: Make) -> None:
+    store = runs(new_store)
+    table = best_steps(
+        pl.DataFrame([profile()] * 5), [decode(store, "spec")], [decode(store, "base")], contexts=[300]
+    )
+    rows = {row["steps"]: row for row in table.iter_rows(named=True)}
+    assert sorted(rows) == list(range(8))
+    assert rows[0]["speedup"] == 1.0
+    two = rows[2]
+    assert two["tau"] == pytest.approx(1 + 0.8 + 0.2)
+    assert two["t_round_ms"] == pytest.approx(7.0 - 3 * 0.3)
+    assert two["tau_star"] == pytest.approx(6.1 / 4.0)
+    assert two["speedup"] == pytest.approx(2.0 / (6.1 / 4.0))
+    assert rows[1]["next_step_pays"] is True  # 0.2 / 0.3 > 1.8 / 5.8
+    assert rows[2]["next_step_pays"] is False  # nothing is ever accepted there
+    assert [steps for steps, row in rows.items() if row["best"]] == [2]
+    assert [steps for steps, row in rows.items() if row["extrapolated"]] == [6, 7]
+    assert rows[5]["speedup_lo"] <= rows[5]["speedup"] <= rows[5]["speedup_hi"]
+
+
+def test_more_steps_span_from_nothing_accepted_to_the_best_position(new_store: Make) -> None:
+    store = runs(new_store, 2.6)
+    alive = profile(acc_len=2.6, acc_hist=[20, 30, 20, 10, 10, 10])
+    table = best_steps(
+        pl.DataFrame([alive] * 5), [decode(store, "spec")], [decode(store, "base")], contexts=[300]
+    )
+    six = table.filter(steps=6).row(0, named=True)
+    assert six["extrapolated"]
+    none = (1 + 0.8 + 0.5 + 0.3 + 0.2 + 0.1) / 7.3 * 4
+    assert six["speedup_lo"] == pytest.approx(none, rel=1e-3)
+    assert six["speedup"] > none
+    assert six["speedup_hi"] > six["speedup"]
+
+
+def test_without_profile_there_is_no_prediction(new_store: Make) -> None:
+    store = runs(new_store)
+    spec, base = [decode(store, "spec")], [decode(store, "base")]
+    assert best_steps(pl.DataFrame([profile(topk=4)]), spec, base)["refused"].to_list() == [NO_PROFILE]
+    one = best_steps(pl.DataFrame([profile(steps=1, acc_hist=[20, 80])] * 3), spec, base)
+    assert "one draft step" in one["refused"][0]
+
+
+def best(*chosen: tuple[int, int]) -> pl.DataFrame:
+    rows = [{"batch_size": b, "context": 400.0, "steps": k, "best": True} for b, k in chosen]
+    return pl.DataFrame([*rows, {"batch_size": 1, "context": 400.0, "steps": 99, "best": False}])
+
+
+def test_tables_as_server_configuration() -> None:
+    table = best((1, 5), (8, 3), (32, 3), (64, 0))
+    assert sglang_adaptive(table) == {
+        "1": {"candidate_steps": [5]},
+        "8": {"candidate_steps": [3]},
+        "32": {"candidate_steps": [3]},
+        "64": {"candidate_steps": [0]},
+    }
+    assert vllm_schedule(table) == [[1, 4, 5], [5, 47, 3], [48, 64, 0]]
+    assert vllm_schedule(table, 512)[-1] == [48, 512, 0]
+    assert vllm_schedule(table.filter(pl.col("steps") == 99)) == []
+
+
+def test_crossings_are_intervals_and_there_may_be_several() -> None:
+    sizes = [1, 2, 4, 8, 16, 32, 64]
+    levels = pl.DataFrame({"batch_size": sizes, "speedup": [1.52, 1.51, 1.43, 0.80, 0.75, 1.23, 1.23]})
+    assert crossings(levels).rows() == [(4, 8, "stops paying", True), (16, 32, "starts paying", True)]
+
+
+def test_a_crossing_spans_the_sizes_that_tie() -> None:
+    levels = pl.DataFrame(
+        {
+            "batch_size": [1, 8, 16, 32],
+            "speedup": [1.4, 1.02, 0.99, 0.8],
+            "speedup_lo": [1.3, 0.97, 0.95, 0.75],
+            "speedup_hi": [1.5, 1.07, 1.03, 0.85],
+        }
+    )
+    assert crossings(levels).rows() == [(1, 32, "stops paying", True)]
+    assert crossings(levels.head(3)).rows() == [(8, 16, "stops paying", False)]
+    assert crossings(levels.head(1)).is_empty()
+
+
+def test_unequal_concurrency_interpolates_the_baseline_or_refuses(new_store: Make) -> None:
+    plain = [w for b, t in ((1, 4.0), (8, 5.4)) for w in [window(b, x, t, 1.0) for x in CONTEXTS]]
+    spec = [w for b, t in ((4, 7.0), (16, 9.0)) for w in [window(b, x, t, 2.0) for x in CONTEXTS]]
+    store = new_store(
+        frames("base", with_starts(plain), speculative=False),
+        frames("spec", with_starts(spec), speculative=True),
+    )
+    table = unequal(Side([decode(store, "spec")]), Side([decode(store, "base")]))
+    four, sixteen = table.iter_rows(named=True)
+    assert four["between"] == [1, 8]
+    assert four["t_base_ms"] == pytest.approx(4.0 + 3 / 7 * 1.4)
+    assert four["speedup"] == pytest.approx(2.0 * 4.6 / 7.0)
+    assert four["speedup_lo"] == pytest.approx(2.0 * 4.0 / 7.0, rel=1e-3)
+    assert four["speedup_hi"] == pytest.approx(2.0 * 5.4 / 7.0, rel=1e-3)
+    assert sixteen["speedup"] is None
+    assert "outside the baseline's batch sizes (1, 8)" in sixteen["refused"]
+
+
+def ab_lines(overhead: float, count: int = 8) -> pl.DataFrame:
+    """On windows at contexts 100, 300, ... and off windows between, a round growing with context."""
+    rows = []
+    for place in range(count):
+        on = (7 + 0.002 * (100 + 200 * place)) * (1 + overhead)
+        off = 7 + 0.002 * (200 * place)
+        rows.append(
+            {"line_no": 10 * place, "n_on": 50, "n_off": 50, "period_on_ms": on, "period_off_ms": off}
+            | {"overhead_pct": 100 * (on / off - 1)}
+        )
+    return pl.DataFrame(rows)
+
+
+@pytest.mark.parametrize("overhead", [0.0, 0.005])
+def test_ab_overhead_at_equal_context(overhead: float) -> None:
+    found = ab_overhead(ab_lines(overhead), [])
+    assert found is not None
+    assert found.pct == pytest.approx(100 * overhead, abs=1e-6)
+    assert found.naive_pct > 100 * overhead + 2
+    assert found.n == 7
+
+
+def test_ab_pairs_across_a_prefill_or_of_pooled_windows_do_not_count() -> None:
+    lines = ab_lines(0.0)
+    found = ab_overhead(lines, [35])
+    assert found is not None
+    assert found.n == 6
+    assert ab_overhead(lines, [5, 15, 25, 35, 45]) is None
+    pooled = lines.with_columns(n_on=pl.when(pl.col("line_no") == 30).then(100).otherwise(pl.col("n_on")))
+    again = ab_overhead(pooled, [])
+    assert again is not None
+    assert again.n == 5
