@@ -50,12 +50,12 @@ def test_sql_and_python_are_one_estimator(new_store: Make) -> None:
         )
     )
     compared = refused = 0
+    columns, everything = store.result("SELECT * FROM level_pair ORDER BY batch_size")
+    pair = columns.index("candidate_name"), columns.index("baseline_name")
+    windows = {name: decode(store, name) for name in names}
     for candidate, baseline in permutations(names, 2):
-        columns, rows = store.result(
-            "SELECT * FROM level_pair WHERE candidate_name = ? AND baseline_name = ? ORDER BY batch_size",
-            [candidate, baseline],
-        )
-        ours = break_even_intervals([decode(store, candidate)], [decode(store, baseline)], resamples=50)
+        rows = [row for row in everything if (row[pair[0]], row[pair[1]]) == (candidate, baseline)]
+        ours = break_even_intervals([windows[candidate]], [windows[baseline]], resamples=50)
         assert len(rows) == len(ours) > 0
         for row, mine in zip(rows, ours.iter_rows(named=True), strict=True):
             theirs = dict(zip(columns, row, strict=True))

@@ -122,7 +122,7 @@ def test_what_cannot_be_compared_is_refused_in_words(
     new_store: Make, base: list[dict[str, Any]], spec: list[dict[str, Any]], reason: str
 ) -> None:
     store = new_store(frames("base", base, speculative=False), frames("spec", spec, speculative=True))
-    row = one(store, "SELECT * FROM break_even")
+    row = one(store, "SELECT * FROM level_pair WHERE candidate_name = 'spec'")
     assert (row["tau_star"], row["speedup"], row["margin_ms"]) == (None, None, None)
     with pytest.raises(ValueError, match=reason):
         raise ValueError(row["refused"])
@@ -133,7 +133,6 @@ def test_engines_are_not_mixed(new_store: Make) -> None:
         frames("base", line(4, 0, [200, 240]), speculative=False, engine="vllm"),
         frames("spec", line(6, 0, [200, 240], 2.0), speculative=True),
     )
-    assert store.rows("SELECT * FROM break_even") == []
     assert store.rows("SELECT * FROM level_pair") == []
 
 
