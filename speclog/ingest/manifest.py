@@ -53,6 +53,8 @@ def _gpus(session: Session, gpus: object, line_no: int) -> None:
     if rows is None:
         return
     session.set_fact("gpu.count", len(rows), "manifest", line_no)
+    if not rows:  # known to have none is not the same as unknown
+        session.set_fact("gpu.name", "none", "manifest", line_no)
     for key in sorted({key for row in rows for key in row} - {"index"}):
         values = [row.get(key) for row in rows]
         same = all(value == values[0] for value in values)

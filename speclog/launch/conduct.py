@@ -1,5 +1,6 @@
 """From a request to finished logs: preflight, the campaign, ingest, ranking, report."""
 
+import contextlib
 import importlib.util
 import os
 import subprocess
@@ -65,7 +66,7 @@ def conduct(request: design.Request, choices: Choices, progress: Progress) -> st
             fail_fast=choices.fail_fast,
             node_rank=choices.node_rank,
             deadline=began + choices.time_limit_s if choices.time_limit_s else None,
-            finished=lambda log: print(log, flush=True),
+            finished=_show,
         )
         try:
             errors = campaign.run(todo, manner, progress)
@@ -80,6 +81,12 @@ def conduct(request: design.Request, choices: Choices, progress: Progress) -> st
     if errors:
         raise _summary(errors, len(todo.entries))
     return report
+
+
+def _show(log: Path) -> None:
+    """Print a finished log's path; nobody may be reading any more."""
+    with contextlib.suppress(OSError):
+        print(log, flush=True)
 
 
 def _plan(request: design.Request, choices: Choices) -> campaign.Campaign:

@@ -61,7 +61,9 @@ def caught(time_limit_s: float = 0.0) -> Iterator[Interrupts]:
     def note(number: int, _frame: FrameType | None) -> None:
         flag.received.append(number)
 
-    before = {number: signal.signal(number, note) for number in _CAUGHT}
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # started by nohup, which means it
+    caught_now = [n for n in _CAUGHT if not (n == signal.SIGHUP and ignored)]
+    before = {number: signal.signal(number, note) for number in caught_now}
     signal.setitimer(signal.ITIMER_REAL, time_limit_s)
     try:
         yield flag

@@ -108,7 +108,7 @@ def _versions(answer: Answer, here: machine.Machine) -> dict[str, str | None]:
         "torch": answer.torch,
         "cuda": answer.cuda,
         "nccl": answer.nccl,
-        "driver": here.driver,
+        "driver": here.driver or ("none" if _gpus(answer, here) == [] else None),
         "python": answer.python,
         "speclog": speclog.__version__,
     }

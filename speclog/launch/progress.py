@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 
@@ -26,9 +27,7 @@ class Progress:
         """What the session does now."""
         line = clean(f"{self._title}: {what}{self._left()}")
         if self._terminal:
-            width = (
-                max(20, os.get_terminal_size(sys.stderr.fileno()).columns - 1) if sys.stderr.isatty() else 80
-            )
+            width = max(20, shutil.get_terminal_size().columns - 1)
             self._write(f"\r\x1b[2K{line[:width]}")
         else:
             self._write(f"{line}\n")

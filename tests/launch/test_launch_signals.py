@@ -13,8 +13,8 @@ from standin import Log, Place, processes_of
 pytestmark = pytest.mark.slow
 
 
-def begin(place: Place, *words: str, **env: str) -> subprocess.Popen:
-    command = place.command("launch", "plain", "--out", "out", "--no-ingest", *words)
+def begin(place: Place, *words: str, under: tuple[str, ...] = (), **env: str) -> subprocess.Popen:
+    command = list(under) + place.command("launch", "plain", "--out", "out", "--no-ingest", *words)
     return subprocess.Popen(
         command,
         cwd=place.path,
@@ -105,6 +105,24 @@ def test_a_terminal_that_closes(place):
     process.stdout.close()
     assert check_log(place).end["reason"] == "stopped by SIGHUP"
     gone(place)
+
+
+def test_under_nohup_it_goes_on(place):
+    process = begin(place, FAKE_WINDOW_S="0.5", under=("nohup",))
+    wait_for(place, "SPECLOG_WORKLOAD")
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert check_log(place).end["reason"] == "done"
+
+
+def test_nobody_reads_stdout_any_more(place):
+    process = begin(place, "--repeat", "2")
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0, err
+    assert [run["state"] for run in place.state()] == ["done", "done"]
 
 
 def test_killed_at_any_moment_nothing_stays_and_the_log_is_whole(place):

@@ -20,10 +20,17 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.sglang]
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = (
-    *("--set", "workload.output_len=40", "--set", "workload.waves=1", "--set", "decode_log_interval=3"),
-    *("--set", "launch.boot_timeout_s=900", "--set", "workload.warmup_output_len=4"),
-)
+SMALL = """
+about = "as little work as shows everything"
+[server]
+decode_log_interval = 3
+[workload]
+output_len = 40
+waves = 1
+warmup_output_len = 4
+[launch]
+boot_timeout_s = 900
+"""
 PAIR = ("tiny-cpu-baseline", "tiny-cpu-eagle3")
 
 
@@ -83,7 +90,15 @@ def nothing_lives(env: dict[str, str], patience_s: float = 60) -> None:
 
 
 @pytest.fixture(scope="module")
-def campaign(python, env, tmp_path_factory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def small(tmp_path_factory) -> tuple[str, str]:
+    """The overlay every session here has, as options."""
+    path = tmp_path_factory.mktemp("overlay") / "small.toml"
+    path.write_text(SMALL)
+    return "--with", str(path)
+
+
+@pytest.fixture(scope="module")
+def campaign(python, env, small, tmp_path_factory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """Both arms twice, interleaved, benchmarked, ingested."""
     place = tmp_path_factory.mktemp("campaign")
     words = (
@@ -91,7 +106,7 @@ def campaign(python, env, tmp_path_factory) -> tuple[Path, subprocess.CompletedP
         "s.duckdb",
         "launch",
         *PAIR,
-        *SMALL,
+        *small,
         "--repeat",
         "2",
         "--python",
@@ -110,8 +125,8 @@ def logs(place: Path) -> list[Path]:
 def test_both_arms_run_twice_there_and_back(campaign, env):
     place, done = campaign
     assert done.returncode == 0, done.stderr
-    order = [path.name.split(",")[0] + path.name[-7:-4] for path in logs(place)]
-    assert order == [f"{PAIR[0]}.r1", f"{PAIR[1]}.r1", f"{PAIR[1]}.r2", f"{PAIR[0]}.r2"]
+    order = [(PAIR[0], 1), (PAIR[1], 1), (PAIR[1], 2), (PAIR[0], 2)]
+    assert [path.name for path in logs(place)] == [f"{arm}+small.r{repeat}.log" for arm, repeat in order]
     started = [told(path, "MANIFEST")[0]["started_at"] for path in logs(place)]
     assert started == sorted(started)
     assert all(told(path, "END")[0]["exit_code"] == 0 for path in logs(place))
@@ -237,9 +252,9 @@ def test_sglangs_own_parser_refuses_before_the_launch(python, env, tmp_path):
     assert not list(tmp_path.glob("out/*.log"))
 
 
-def test_a_printed_script_starts_the_same_server(campaign, python, env, tmp_path):
+def test_a_printed_script_starts_the_same_server(campaign, python, env, small, tmp_path):
     place, _ = campaign
-    printed = run(speclog("launch", PAIR[1], *SMALL, "--print"), env, tmp_path)
+    printed = run(speclog("launch", PAIR[1], *small, "--print"), env, tmp_path)
     (tmp_path / "run.sh").write_text(printed.stdout)
     done = run(["bash", "run.sh"], env | {"PYTHON": python, "LOG": "run.log", "PORT": "28123"}, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -257,11 +272,11 @@ def test_a_printed_script_starts_the_same_server(campaign, python, env, tmp_path
 
 
 @pytest.mark.parametrize("attempt", range(5))
-def test_killed_at_a_random_moment(python, env, tmp_path, attempt):
+def test_killed_at_a_random_moment(python, env, small, tmp_path, attempt):
     """By SIGKILL, SIGINT, SIGTERM, SIGHUP: no orphan, the log ingestible, the manifest intact."""
     chance = random.Random(attempt)
     how = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL][attempt]
-    words = speclog("launch", PAIR[attempt % 2], *SMALL, "--python", python, "--out", "out", "--no-ingest")
+    words = speclog("launch", PAIR[attempt % 2], *small, "--python", python, "--out", "out", "--no-ingest")
     with (tmp_path / "said").open("w") as said:
         process = subprocess.Popen(words, env=env, cwd=tmp_path, stdout=said, stderr=said)
         while not (began := list(tmp_path.glob("out/*.log"))) and process.poll() is None:
