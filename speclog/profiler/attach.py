@@ -107,13 +107,18 @@ def wrap(recorder: Recorder, owner: Any, name: str, wrapper: Wrapper) -> bool:
     if not callable(method):
         return False
     wrapped = functools.wraps(method)(wrapper(recorder, method))
+    own = name in getattr(owner, "__dict__", {})  # somebody else's wrapper, which must come back
     try:
         setattr(owner, name, wrapped)
     except AttributeError:  # an instance with __slots__
         return False
 
     def undo() -> None:
-        if vars(owner).get(name) is wrapped:
+        if vars(owner).get(name) is not wrapped:
+            return
+        if own:
+            setattr(owner, name, method)
+        else:
             delattr(owner, name)
 
     recorder.undo.append(undo)

@@ -52,7 +52,7 @@ class Recorder:
         self.open: Round | None = None
         self.last: Round | None = None
         self.pending: deque[Round] = deque()
-        self.unclaimed: deque[Round] = deque()
+        self.unclaimed: deque[Round] = deque(maxlen=8 * PATIENCE)
         self.count = 0
         self.chain_cycles = True
         self.carries_drafts = False
@@ -153,6 +153,8 @@ class Recorder:
             self.note_shape(round_)
         round_.graphs = self.graphs(round_, result)
         self.pending.append(round_)
+        if len(self.pending) > 2 * PATIENCE:  # no results are being processed, or not where we can see it
+            self.harvest()
         try:
             result._speclog_round = round_
         except AttributeError:  # a tuple (0.4.x)

@@ -167,11 +167,11 @@ def start_all(servers, site, work, out, until):
     return ready
 
 
-def measure(servers, ready, out, until):
-    """Blocks of the same requests, alternating within each kind, while there is time; at most four quads."""
+def measure(servers, ready, out, until, quads):
+    """Blocks of the same requests, alternating within each kind, while there is time."""
     blocks = []
-    with (out / "blocks.jsonl").open("w") as file:
-        for quad in range(4):
+    with (out / "blocks.jsonl").open("a") as file:
+        for quad in quads:
             for kind in ("base", "eagle3"):
                 for place, arm in enumerate(ORDER):
                     name = f"{kind}-{arm}"
@@ -297,8 +297,9 @@ def main():
     watchdog.start()
     try:
         ready = start_all(servers, site, asked.work, asked.out, end - 60)
-        blocks = measure(servers, ready, asked.out, end - 50)
-        trial(servers, ready, end - 30)
+        blocks = measure(servers, ready, asked.out, end - 60, (0, 1))
+        trial(servers, ready, end - 45)
+        blocks += measure(servers, ready, asked.out, end - 20, (2, 3))
     finally:
         watchdog.cancel()
         for server in servers.values():

@@ -31,8 +31,15 @@ class Output:
         return [fields for name, fields in self.lines if name == kind]
 
 
-def serve(shape, waves, *, path=(), profiler_on_path=True, **environment):
-    """Run the stand-in server; `path` is its PYTHONPATH before the stand-in itself."""
+SCHEDULER_ALONE = "from sglang.srt.managers.scheduler import run_scheduler_process as run; run()"
+
+
+def serve(shape, waves, *, path=(), profiler_on_path=True, spawn=True, **environment):
+    """Run the stand-in server; `path` is its PYTHONPATH before the stand-in itself.
+
+    `spawn` runs launcher and scheduler in processes of their own, as SGLang does; otherwise there is the
+    scheduler's only, which is quicker.
+    """
     folders = [*map(str, path), str(HERE / "fake"), *([str(ROOT)] if profiler_on_path else [])]
     env = {
         key: value
@@ -41,9 +48,8 @@ def serve(shape, waves, *, path=(), profiler_on_path=True, **environment):
     }
     env.update(FAKE_SHAPE=shape, FAKE_WAVES=waves, PYTHONPATH=os.pathsep.join(folders), EAGLE3_PROFILE="1")
     env.update({key: str(value) for key, value in environment.items()})
-    done = subprocess.run(
-        [sys.executable, "-m", "sglang.launch_server"], env=env, capture_output=True, text=True, timeout=60
-    )
+    what = ["-m", "sglang.launch_server"] if spawn else ["-c", SCHEDULER_ALONE]
+    done = subprocess.run([sys.executable, *what], env=env, capture_output=True, text=True, timeout=120)
     return Output(done.stdout + done.stderr, done.returncode)
 
 

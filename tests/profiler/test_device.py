@@ -1,12 +1,15 @@
 """The clock of CUDA events, on a stand-in device: what is read, and that nobody waits for it."""
 
+import functools
 import re
 
 import pytest
 
-from .conftest import HERE, serve
+from . import conftest
+from .conftest import HERE
 from .test_shapes import BOOT, GAP, ROUND, means
 
+serve = functools.partial(conftest.serve, spawn=False)
 DEVICE = (*BOOT, str(HERE / "fake_torch"))
 
 

@@ -1,5 +1,6 @@
 """The profiler's own cost: the fit, the order of the blocks, and the switch at run time."""
 
+import functools
 import json
 import os
 import random
@@ -9,8 +10,10 @@ import pytest
 from speclog.profiler.control import Control
 from speclog.profiler.overhead import ARMS, Block, Trial, estimate, student, without_spikes
 
-from .conftest import serve
+from . import conftest
 from .test_shapes import BOOT
+
+serve = functools.partial(conftest.serve, spawn=False)
 
 
 def blocks(cost_ms, *, slope=0.0022, noise=0.0, seed=1, quads=10, drift=0.0):

@@ -75,7 +75,7 @@ def test_speculative_workers(shape, worker, draft, extra):
 @pytest.mark.parametrize("shape", ["v2", "v1_04", "baseline", "baseline_04", "baseline_04_overlap"])
 def test_context_comes_from_the_requests(shape):
     """`seq` is all requests' tokens before the round, prompt and output, without looking at the device."""
-    output = serve(shape, "2x20", path=BOOT, EAGLE3_PROFILE_WINDOW=10)
+    output = serve(shape, "2x20", spawn=False, path=BOOT, EAGLE3_PROFILE_WINDOW=10)
     first, second = (output.kind("spec") or output.kind("decode"))[:2]
     # 16 prompt tokens and one from the prefill, then one more a round: 17 to 26, then 27 to 36; two requests.
     assert (int(first["seq"]), int(second["seq"])) == (2 * 21.5, 2 * 31.5)
@@ -156,7 +156,7 @@ def test_adaptive_steps_have_windows_of_their_own():
 @pytest.mark.parametrize("shape", ["v2", "v1", "baseline"])
 def test_a_prefill_between_rounds_breaks_the_cycle(shape):
     """The round before a prefill has no successor, so neither its gap nor its cycle contains the prefill."""
-    output = serve(shape, "1x10p10", path=BOOT, EAGLE3_PROFILE_WINDOW=10)
+    output = serve(shape, "1x10p10", spawn=False, path=BOOT, EAGLE3_PROFILE_WINDOW=10)
     served(output, 20)
     first, second = (output.kind("spec") + output.kind("decode"))[:2]
     assert (first["ncycle"], first["n"]) == ("9", "10")
@@ -165,7 +165,7 @@ def test_a_prefill_between_rounds_breaks_the_cycle(shape):
 
 def test_the_engine_idling_is_no_gap():
     """After the last request of a wave the engine waits half a second for the next."""
-    output = serve("v2", "1x10,1x10,1x10", path=BOOT, EAGLE3_PROFILE_WINDOW=100)
+    output = serve("v2", "1x10,1x10,1x10", spawn=False, path=BOOT, EAGLE3_PROFILE_WINDOW=100)
     served(output, 30)
     lines = output.kind("spec")
     assert [(line["n"], line["part"], line["ncycle"]) for line in lines] == [("11", "1", "10")] * 3
@@ -175,7 +175,7 @@ def test_the_engine_idling_is_no_gap():
 
 def test_batch_sizes_do_not_mix():
     """One window per batch size, whatever order they come in."""
-    output = serve("v1", "1x10,4x10,1x10", path=BOOT, EAGLE3_PROFILE_WINDOW=10)
+    output = serve("v1", "1x10,4x10,1x10", spawn=False, path=BOOT, EAGLE3_PROFILE_WINDOW=10)
     lines = output.kind("spec")
     assert [(line["bs"], line["n"], line["reqs"]) for line in lines] == [
         ("1", "10", "10"),
@@ -197,7 +197,7 @@ def test_idle_data_parallel_ranks_are_no_rounds():
 
 def test_pipeline_stages_have_no_cycle():
     """Micro-batches interleave, so entry to entry is no round; the phases stand."""
-    output = serve("v2", "1x10", path=BOOT, FAKE_PP=2, EAGLE3_PROFILE_WINDOW=10)
+    output = serve("v2", "1x10", spawn=False, path=BOOT, FAKE_PP=2, EAGLE3_PROFILE_WINDOW=10)
     served(output, 10)
     assert output.kind("warn")[0]["msg"] == "pipeline_parallel"
     line = output.kind("spec")[0]
