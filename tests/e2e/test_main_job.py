@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -147,15 +148,17 @@ def test_the_report_ends_with_its_path_and_chooses_the_fair_baseline(
 
 
 def test_ingesting_again_changes_nothing(story_path: Path, example_logs: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(story_path, tmp_path / "copy.duckdb"))
+
     def counts() -> list[tuple[Any, ...]]:
-        with open_store(str(story_path)) as store:
+        with open_store(str(copy)) as store:
             return store.rows(
                 "SELECT (SELECT count(*) FROM raw_ingest), (SELECT count(*) FROM raw_decode_window), "
                 "(SELECT count(*) FROM raw_event)"
             )
 
     before = counts()
-    done = speclog(story_path, "ingest", str(example_logs / "kimi-k25-story"), cwd=tmp_path)
+    done = speclog(copy, "ingest", str(example_logs / "kimi-k25-story"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert counts() == before
 
