@@ -37,28 +37,31 @@ def read_columns(frame: pl.DataFrame, kind: Kind) -> pl.DataFrame:
     are left out.
     """
     parts: list[pl.DataFrame] = []
-    rest = frame
     slow: list[pl.DataFrame] = []
+    rest = frame
     for _ in range(_MAX_LAYOUTS):
         if rest.is_empty():
             break
         layout = _layout(rest[_TEXT][0], kind)
-        typed, left = _apply(rest, layout, kind) if layout else (None, rest)
-        if typed is None or typed.is_empty():
-            slow.append(rest.head(1))
-            rest = rest.slice(1)
-        else:
-            parts.append(typed)
-            rest = left
-    slow.append(rest)
-    left_over = pl.concat(slow)
+        if layout is not None:
+            typed, rest_after = _apply(rest, layout, kind)
+            if not typed.is_empty():
+                parts.append(typed)
+        if layout is None or (rest_after.height and rest_after["line_no"][0] == rest["line_no"][0]):
+            slow.append(rest.head(1))  # not even the layout's own line fits it
+            rest_after = (rest_after if layout is not None else rest).slice(1)
+        rest = rest_after
+    left_over = pl.concat([*slow, rest])
     if not left_over.is_empty():
         parts.append(_by_engine(left_over, kind))
     return _complete(parts, kind)
 
 
 def _complete(parts: list[pl.DataFrame], kind: Kind) -> pl.DataFrame:
-    found = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
+    parts = [part for part in parts if not part.is_empty()]
+    found = (
+        parts[0] if len(parts) == 1 else pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
+    )
     if any(name not in found.columns for name in (*kind.required, "line_no")):
         return pl.DataFrame()
     return found.drop_nulls(list(kind.required)).sort("line_no")
@@ -81,68 +84,66 @@ def _layout(line: str, kind: Kind) -> _Layout | None:
 
 
 def _apply(frame: pl.DataFrame, layout: _Layout, kind: Kind) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(typed rows of this layout, lines that do not have it)."""
+    """(typed rows of this layout, lines that do not have it). A piece that is not its key's reads as null."""
     literal = kind.starts[0]
     text = pl.col(_TEXT)
     if layout.dotted:
         text = text.str.replace(f"{literal}. ", f"{literal}, ", literal=True)
-    n = len(layout.keys)
-    cut = frame.select(text.str.strip_chars_end(", ").str.split_exact(", ", n + 1).alias("p"))[
-        "p"
-    ].struct.unnest()
+    cut = frame.select(text.str.splitn(", ", len(layout.keys) + 1).alias("p"))["p"].struct.unnest()
     names = cut.columns
-    fits = pl.col(names[0]).str.starts_with("[20") & pl.col(names[n + 1]).is_null()
-    for key, name in zip(layout.keys, names[1:], strict=False):
-        fits &= pl.col(name).str.starts_with(f"{key}: ")
-    mask = cut.select(fits.fill_null(False)).to_series()
-    whole = bool(mask.all())
-    rows = (cut if whole else cut.filter(mask)).with_columns(
-        (frame if whole else frame.filter(mask))["line_no"]
-    )
-    values = [_value(name, key, kind.by_key[key]) for key, name in zip(layout.keys, names[1:], strict=False)]
-    typed = rows.select("line_no", *_head_columns(rows[names[0]], literal), *values)
-    good = typed["ts"].is_not_null()
-    if good.all():
-        return typed, frame.clear() if whole else frame.filter(~mask)
-    bad = typed.filter(~good)["line_no"]
-    left = frame.filter(~mask | pl.col("line_no").is_in(bad.implode()))
-    return typed.filter(good), left
+    last = pl.col(names[-1])
+    cut = cut.with_columns(last.str.strip_chars_end(", "))
+    values = [_value(name, key, kind.by_key[key]) for key, name in zip(layout.keys, names[1:], strict=True)]
+    head, readable = _head_columns(cut[names[0]], literal)
+    typed = cut.select(frame["line_no"], *head, *values)
+    every = [typed[kind.by_key[key].name] for key in layout.keys]
+    if all(column.null_count() == 0 for column in every) and readable.all():
+        return _finite(typed), frame.clear()
+    fits = pl.select(pl.all_horizontal(pl.lit(readable), *(pl.lit(column.is_not_null()) for column in every)))
+    mask = fits.to_series()
+    return _finite(typed.filter(mask)), frame.filter(~mask)
 
 
 def _value(column: str, key: str, declared: Field) -> pl.Expr:
-    text = pl.col(column).str.strip_prefix(f"{key}: ")
+    piece = pl.col(column)
     if declared.type == "bool":
-        truth = pl.when(text == "True").then(True).when(text == "False").then(False)
+        truth = pl.when(piece == f"{key}: True").then(True).when(piece == f"{key}: False").then(False)
         return truth.otherwise(None).alias(declared.name)
+    text = piece.str.strip_prefix(f"{key}: ")
     if declared.type == "percent":
         text = text.str.strip_suffix("%")
-    value = text.cast(_DTYPE[declared.type], strict=False)
-    return (value if declared.type == "int" else value.fill_nan(None)).alias(declared.name)
+    return text.cast(_DTYPE[declared.type], strict=False).alias(declared.name)
 
 
-def _head_columns(head: pl.Series, literal: str) -> list[pl.Series]:
-    """Ts (null: unreadable), ranks, iteration from ``[2026-01-29 01:16:05 DP0 TP1] Decode batch [7]``."""
+def _finite(frame: pl.DataFrame) -> pl.DataFrame:
+    """NaN and infinity (``fwd occupancy: nan%``) as null."""
+    odd = [c.name for c in frame.get_columns() if c.dtype == pl.Float64 and not c.is_finite().all()]
+    return frame.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)) for name in odd)
+
+
+def _head_columns(head: pl.Series, literal: str) -> tuple[list[pl.Series], pl.Series]:
+    """ts, ranks, iteration of ``[2026-01-29 01:16:05 DP0 TP1] Decode batch [7]``; and which were readable."""
+    ts = head.str.slice(1, 19).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us", cache=False)
     tail = head.str.slice(20)
-    ts = head.str.slice(1, 19).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
     parsed = _tails(tail, literal)
-    micros = pl.duration(microseconds=pl.lit(parsed["micros"]))
-    ts = pl.select(pl.when(parsed["ok"]).then(ts + micros)).to_series()
-    names = [*RANKS.values(), "iteration"]
-    return [ts.alias("ts"), *(parsed[name] for name in names if parsed[name].null_count() < parsed.height)]
+    if parsed["micros"].sum():
+        ts = pl.select(pl.lit(ts) + pl.duration(microseconds=pl.lit(parsed["micros"]))).to_series()
+    columns = [parsed[name] for name in (*RANKS.values(), "iteration")]
+    readable = parsed["ok"] & ts.is_not_null() & head.str.starts_with("[")
+    return [ts.alias("ts"), *(c for c in columns if c.null_count() < len(c))], readable
 
 
 def _tails(tail: pl.Series, literal: str) -> pl.DataFrame:
     """What follows the seconds, as columns ok, micros, ranks, iteration; there are few different ones."""
+    schema = {"ok": pl.Boolean, "micros": pl.Int64, "iteration": pl.Int64}
+    schema |= dict.fromkeys(RANKS.values(), pl.Int64)
+    if (tail == tail[0]).all():
+        row = _tail(tail[0], literal)
+        one = {n: pl.repeat(row.get(n), len(tail), dtype=t(), eager=True) for n, t in schema.items()}
+        return pl.DataFrame(one)
     distinct = tail.unique()
-    rows = [_tail(text, literal) for text in distinct.to_list()]
-    schema = {"ok": pl.Boolean, "micros": pl.Int64, "iteration": pl.Int64} | dict.fromkeys(
-        RANKS.values(), pl.Int64
-    )
-    table = pl.DataFrame(rows, schema=schema).with_columns(distinct.alias("tail"))
-    if table.height == 1:
-        return pl.DataFrame(
-            {n: pl.repeat(table[n][0], len(tail), dtype=table[n].dtype, eager=True) for n in schema}
-        )
+    table = pl.DataFrame([_tail(text, literal) for text in distinct.to_list()], schema=schema)
+    table = table.with_columns(distinct.alias("tail"))
     return tail.alias("tail").to_frame().join(table, on="tail", how="left", maintain_order="left")
 
 

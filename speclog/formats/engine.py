@@ -31,14 +31,30 @@ def read_line(line: str) -> Record | None:
     """Recognise one line (already free of wrappers) and take its fields; None when no kind fits."""
     prefix, message = split_prefix(line)
     kind = recognise(message)
-    if kind is None:
-        return None
+    return None if kind is None else read_message(kind, prefix, message)
+
+
+def read_message(kind: Kind, prefix: Prefix, message: str) -> Record:
+    """The record of a message whose kind is known."""
     fields, extra = take_fields(kind, message)
     return Record(kind, prefix, message, fields, extra)
 
 
 def recognise(message: str) -> Kind | None:
     """The kind of a message, by literal first and pattern second; None when no kind fits."""
+    return _recognise(message) if len(message) < _CACHED else _search(message)
+
+
+@lru_cache(maxsize=8192)
+def _recognise(message: str) -> Kind | None:
+    """Restarts, ranks and retries print the same text again and again."""
+    return _search(message)
+
+
+_CACHED = 512
+
+
+def _search(message: str) -> Kind | None:
     by_start, by_content = _index()
     for literal, kind in by_start.get(message[:_HEAD], ()):
         if message.startswith(literal) and _matches(kind, message):

@@ -41,6 +41,11 @@ def ranks(tags: str) -> dict[str, int]:
 
 def split_prefix(line: str) -> tuple[Prefix, str]:
     """Split a line into its prefix and its message; a line without one keeps all as message."""
+    if line.startswith("[2"):
+        end = line.find("] ", 20, 120)
+        prefix = _plain(line[: end + 2]) if end > 0 else None
+        if prefix is not None and not line.startswith(_LEVELS, end + 2):
+            return prefix, line[end + 2 :]
     found = _SGLANG.match(line)
     if found:
         ts = _timestamp(found["ts"], found["frac"])
@@ -50,6 +55,18 @@ def split_prefix(line: str) -> tuple[Prefix, str]:
         ts = _timestamp(f"1900-{found['ts']}", found["frac"])
         return Prefix(ts, "", found["level"], "vllm"), line[found.end() :]
     return Prefix(), line
+
+
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+@lru_cache(maxsize=4096)
+def _plain(text: str) -> Prefix | None:
+    """The prefix that ``[2026-01-29 01:16:05 TP0] `` is; many lines share one."""
+    found = _SGLANG.fullmatch(text)
+    if not found:
+        return None
+    return Prefix(_timestamp(found["ts"], found["frac"]), found["tags"].strip(), "", "sglang")
 
 
 @lru_cache(maxsize=256)

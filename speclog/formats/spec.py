@@ -16,7 +16,7 @@ SHAPES = ("pieces", "anchors", "pairs", "json", "text", "server_args", "python")
 _KIND_KEYS = {
     "name", "what", "shape", "starts", "contains", "pattern", "table", "required", "session_start",
     "session_end", "multiline",
-    "end_reason", "noise", "drop", "prestart", "fields", "sample",
+    "end_reason", "noise", "drop", "drop_bare", "prestart", "fields", "sample",
 }  # fmt: skip
 _FIELD_KEYS = {"key", "type", "unit", "since", "until", "fact"}
 _SAMPLE_KEYS = {"line", "version", "rank", "expect", "extra"}
@@ -61,7 +61,8 @@ class Kind:
     given, must match too and its named groups are fields. ``table`` names the raw table the line's fields
     go to (default: event). ``session_start`` orders the kinds that can begin a session (0: none does): one
     that does not come later in this order than what the session already has begins the next. ``noise`` lines
-    are counted, not kept; ``drop`` is a literal by which most of them are sorted out before any other work.
+    are counted, not kept; ``drop`` is a literal by which most of them are sorted out before any other work,
+    ``drop_bare`` literals that do so on lines without a timestamp. ``prestart``: before the arguments.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Kind:
     end_reason: str
     noise: bool
     drop: str
+    drop_bare: tuple[str, ...]
     prestart: bool
     fields: tuple[Field, ...]
     samples: tuple[Sample, ...]
@@ -131,6 +133,7 @@ def _kind(entry: dict[str, Any], engine: str, file: str) -> Kind:
         end_reason=entry.get("end_reason", ""),
         noise=entry.get("noise", False),
         drop=entry.get("drop", ""),
+        drop_bare=tuple(entry.get("drop_bare", ())),
         prestart=entry.get("prestart", False),
         fields=fields,
         samples=tuple(_sample(value, where) for value in entry["sample"]),

@@ -1,17 +1,17 @@
-"""A finished session as frames of the raw tables."""
+"""Sessions and their rows as frames of the raw tables."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from speclog import __version__
 from speclog.ingest import facts, versions
-from speclog.ingest.batches import mark_step
-from speclog.ingest.schema import conform, rows_frame
+from speclog.ingest.rows import Buffer
+from speclog.ingest.schema import conform, rows_frame, table_schema
 from speclog.ingest.session import Session
 
 if TYPE_CHECKING:
@@ -21,46 +21,55 @@ PARSER_VERSION = 1
 """Raised when the same bytes would give other rows; a log read by an older one is then read again."""
 
 Frames = dict[str, "pl.DataFrame"]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Ids:
-    """What ties the rows of one ingest together."""
+class Origin:
+    """Where sessions come from: path as given, bytes of the file, and the name of each session's run."""
 
-    ingest_id: str
-    run_id: str
-    name: str
     source: str
+    size: int
+    names: Mapping[int, str]
 
 
-def frames(session: Session, ids: Ids, size: int) -> Frames:
-    """All rows of a session by raw table; ``size`` is the bytes of its log."""
-    facts.derive(session)
-    known = version_range(session)
-    tables: Frames = {
-        "raw_run": rows_frame([_run(session, ids, known)], "run"),
-        "raw_ingest": rows_frame([_ingest(session, ids, size)], "ingest"),
-        "raw_server_arg": rows_frame(list(_args(session)), "server_arg"),
-        "raw_env_var": rows_frame(list(_env(session)), "env_var"),
-        "raw_env_scan": rows_frame(
-            [{"prefix": p, "line_no": session.manifest_line} for p in session.env_prefixes], "env_scan"
-        ),
-        "raw_fact": rows_frame(list(_facts(session)), "fact"),
-        "raw_event": rows_frame([_event(session, event) for event in session.events], "event"),
-        "raw_profile_window": rows_frame(
-            [_profile(session, row) for row in session.profile_rows], "profile_window"
-        ),
-        "raw_bench_result": rows_frame([_bench(row) for row in session.bench_rows], "bench_result"),
-    }
-    tables["raw_decode_window"] = windows(session, known)
-    tables["raw_prefill_batch"] = prefills(session)
-    return {name: _stamp(frame, ids) for name, frame in tables.items() if not frame.is_empty()}
+def row_frames(buffer: Buffer, sessions: Sequence[Session]) -> Frames:
+    """Rows of a buffer by raw table, ready to write; from now on its sessions' ids and clocks are settled."""
+    tables: Frames = {}
+    for table, parts in buffer.frames.items():
+        frame = _batches(table, parts, sessions)
+        if table == "decode_window":
+            tables["raw_decode_detail"] = _detail(frame)
+        tables[f"raw_{table}"] = conform(frame, table)
+    tables["raw_event"] = rows_frame([_event(sessions, event) for event in buffer.events], "event")
+    tables["raw_profile_window"] = rows_frame(
+        [_profile(sessions, r) for r in buffer.profile], "profile_window"
+    )
+    return {name: frame for name, frame in tables.items() if not frame.is_empty()}
 
 
-def _stamp(frame: pl.DataFrame, ids: Ids) -> pl.DataFrame:
-    import polars as pl
+def session_frames(sessions: Sequence[Session], origin: Origin) -> Frames:
+    """What is said once of each session: run, ingest, arguments, environment, facts, benchmark results."""
+    found: dict[str, list[Row]] = {}
+    for session in sessions:
+        facts.derive(session)
+        for table, rows in _session_rows(session, origin):
+            found.setdefault(table, []).extend(row | _ids(session) for row in rows)
+    return {f"raw_{table}": rows_frame(rows, table) for table, rows in found.items() if rows}
 
-    return frame.with_columns(ingest_id=pl.lit(ids.ingest_id), run_id=pl.lit(ids.run_id))
+
+def _session_rows(session: Session, origin: Origin) -> Iterator[tuple[str, list[Row]]]:
+    yield "run", [_run(session, origin)]
+    yield "server_arg", list(_args(session))
+    yield "env_var", [_named(name, fact) for name, fact in session.env.items()]
+    yield "env_scan", [{"prefix": p, "line_no": session.manifest_line} for p in session.env_prefixes]
+    yield "fact", [_named(name, fact) for name, fact in session.facts.items()]
+    yield "bench_result", [_bench(row) for row in session.bench_rows]
+    yield "ingest", [_ingest(session, origin)]
+
+
+def _ids(session: Session) -> Row:
+    return {"ingest_id": session.ingest_id, "run_id": session.run_id}
 
 
 def _utc(session: Session, ts: datetime | None) -> datetime | None:
@@ -77,71 +86,91 @@ def version_range(session: Session) -> tuple[str | None, str | None]:
     return versions.infer(session) or (None, None)
 
 
-def windows(session: Session, known: tuple[str | None, str | None]) -> pl.DataFrame:
-    """Rows of raw_decode_window, accept length corrected for the version's bias."""
+def _batches(table: str, parts: list[pl.DataFrame], sessions: Sequence[Session]) -> pl.DataFrame:
+    """Batch rows with ids, in UTC, accept length corrected, pool sizes under their plain names."""
     import polars as pl
 
-    if not session.windows:
-        return pl.DataFrame()
-    frame = _shift(session, pl.concat(session.windows, how="diagonal_relaxed"))
-    session.windows = []
-    for name, source in (
-        ("token", "full_token"),
-        ("token_usage", "full_token_usage"),
-        ("token", "gpu_token"),
-    ):
-        if name not in frame.columns and source in frame.columns:
-            frame = frame.with_columns(pl.col(source).alias(name))
-    if "accept_len_raw" in frame.columns:
-        frame = _correct(frame, session, known)
-    return conform(frame, "decode_window")
+    frame = parts[0] if len(parts) == 1 else pl.concat(parts, how="diagonal_relaxed")
+    frame = _stamp(frame, sessions)
+    plain = {"token_usage": ["full_token_usage"]}
+    if table == "decode_window":
+        plain["token"] = ["full_token", "gpu_token"]
+        frame = _correct(frame, sessions)
+    for name, sources in plain.items():
+        known = [pl.col(source) for source in (name, *sources) if source in frame.columns]
+        if known:
+            frame = frame.with_columns(pl.coalesce(known).alias(name))
+    return frame
 
 
-def _correct(frame: pl.DataFrame, session: Session, known: tuple[str | None, str | None]) -> pl.DataFrame:
+def _stamp(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
+    """Columns ``ingest_id`` and ``run_id``; ``ts`` in UTC where a session's offset is known."""
+    import polars as pl
+
+    used = [sessions[index] for index in frame["session"].unique().to_list()]
+    offset = _by_session(used, lambda s: s.utc_offset_s or 0, pl.Int64())
+    ts = pl.col("ts") - pl.duration(seconds=offset) if any(s.utc_offset_s for s in used) else pl.col("ts")
+    return frame.with_columns(
+        ts,
+        _by_session(used, lambda s: s.ingest_id, pl.String()).alias("ingest_id"),
+        _by_session(used, lambda s: s.run_id, pl.String()).alias("run_id"),
+    )
+
+
+def _by_session(used: Sequence[Session], value: Any, dtype: pl.DataType) -> pl.Expr:
+    import polars as pl
+
+    values = {session.index: value(session) for session in used}
+    if len(values) == 1:
+        return pl.lit(next(iter(values.values())), dtype)
+    return pl.col("session").replace_strict(values, return_dtype=dtype)
+
+
+def _correct(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
     """0.5.3's overlap worker counts the bonus twice; <= 0.5.2 mixes prefills into windows that hold any."""
     import polars as pl
 
-    beta = session.args.get("enable_beta_spec") == "true"
+    if "accept_len_raw" not in frame.columns:
+        return frame
     raw = pl.col("accept_len_raw")
-    frame = frame.with_columns((raw - 1 if beta else raw).alias("accept_len"))
-    newest = known[1]
-    if newest is not None and versions.compare_key(newest) <= (0, 5, 2):
-        biased = (pl.col("prefills_since") > 0) & raw.is_not_null()
-        flag = pl.when(biased).then(pl.lit("lowered by the prefills in it")).alias("accept_len_bias")
-        frame = frame.with_columns(flag)
+    used = [sessions[index] for index in frame["session"].unique().to_list()]
+    beta = [s.index for s in used if s.args.get("enable_beta_spec") == "true"]
+    right = pl.when(pl.col("session").is_in(beta)).then(raw - 1).otherwise(raw) if beta else raw
+    frame = frame.with_columns(right.alias("accept_len"))
+    old = [s.index for s in used if _mixes_prefills(s)]
+    if old:
+        biased = (pl.col("prefills_since") > 0) & raw.is_not_null() & pl.col("session").is_in(old)
+        flag = pl.when(biased).then(pl.lit("lowered by the prefills in it"))
+        frame = frame.with_columns(flag.alias("accept_len_bias"))
     return frame
 
 
-def prefills(session: Session) -> pl.DataFrame:
-    """Rows of raw_prefill_batch."""
+def _mixes_prefills(session: Session) -> bool:
+    newest = version_range(session)[1]
+    return newest is not None and versions.compare_key(newest) <= (0, 5, 2)
+
+
+def _detail(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows of raw_decode_detail: those that have any of its values."""
     import polars as pl
 
-    if not session.prefills:
+    keys = ("ingest_id", "run_id", "source_index", "line_no")
+    values = [n for n in table_schema("decode_detail") if n in frame.columns and n not in keys]
+    if not values:
         return pl.DataFrame()
-    frame = _shift(session, pl.concat(session.prefills, how="diagonal_relaxed"))
-    session.prefills = []
-    if "token_usage" not in frame.columns and "full_token_usage" in frame.columns:
-        frame = frame.with_columns(pl.col("full_token_usage").alias("token_usage"))
-    return conform(frame, "prefill_batch")
+    return conform(frame.filter(pl.any_horizontal(pl.col(values).is_not_null())), "decode_detail")
 
 
-def _shift(session: Session, frame: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    if session.utc_offset_s:
-        return frame.with_columns(pl.col("ts") - pl.duration(seconds=session.utc_offset_s))
-    return frame
-
-
-def _run(session: Session, ids: Ids, known: tuple[str | None, str | None]) -> dict[str, Any]:
+def _run(session: Session, origin: Origin) -> Row:
     manifest = session.manifest
+    low, high = version_range(session)
     return {
-        "name": ids.name,
+        "name": origin.names[session.index],
         "engine": session.engine or "sglang",
         "version": session.version,
-        "version_min": known[0],
-        "version_max": known[1],
-        "version_source": session.version_source or ("inferred" if known[0] else None),
+        "version_min": low,
+        "version_max": high,
+        "version_source": session.version_source or ("inferred" if low else None),
         "started_at": _utc(session, session.started_at),
         "ended_at": _utc(session, session.ended_at),
         "ready_at": _utc(session, session.ready_at),
@@ -170,34 +199,30 @@ def _texts(value: object) -> list[str] | None:
 
 
 def end_reason(session: Session) -> str:
-    """How the session ended: the first event below its last decode line that ends a server.
+    """How the session ended: the first line below its last decode line that ends a server.
 
     'shutdown', 'crash', 'oom' or 'killed'; 'open' when the log just stops. A server that another one follows
     in the same file, or whose launcher said so, was killed.
     """
-    from speclog.formats.spec import load_kinds
-
-    reasons = {kind.name: kind.end_reason for kind in load_kinds() if kind.end_reason}
-    for event in session.events:
-        if event["kind"] in reasons and event["line_no"] > session.last_window_line:
-            return reasons[event["kind"]]
-    if session.ended:
-        ends = [event["fields"] for event in session.events if event["kind"] == "speclog_end"]
-        return "shutdown" if ends and ends[-1].get("exit_code") == 0 else "killed"
+    for line_no, reason in session.ends:
+        if line_no > session.last_window_line:
+            return reason
+    if session.ended is not None:
+        return "shutdown" if session.ended.get("exit_code") == 0 else "killed"
     return "killed" if session.followed else "open"
 
 
-def _ingest(session: Session, ids: Ids, size: int) -> dict[str, Any]:
+def _ingest(session: Session, origin: Origin) -> Row:
     return {
-        "source": ids.source,
+        "source": origin.source,
         "session_index": session.index,
         "sha256": session.digest.hexdigest(),
         "parser_version": PARSER_VERSION,
         "speclog_version": __version__,
         "ingested_at": datetime.now(UTC).replace(tzinfo=None),
         "status": "complete",
-        "bytes": size,
-        "lines": session.last_line - session.first_line + 1,
+        "bytes": origin.size,
+        "lines": session.lines,
         "first_line": session.first_line,
         "last_line": session.last_line,
         "unknown_lines": session.unknown,
@@ -206,39 +231,32 @@ def _ingest(session: Session, ids: Ids, size: int) -> dict[str, Any]:
     }
 
 
-def _args(session: Session) -> Iterable[dict[str, Any]]:
+def _args(session: Session) -> Iterator[Row]:
     for name, value in session.args.items():
         yield {"name": name, "value": value, "source": session.args_source, "line_no": session.args_line}
 
 
-def _env(session: Session) -> Iterable[dict[str, Any]]:
-    for name, fact in session.env.items():
-        yield {"name": name, "value": fact.value, "source": fact.source, "line_no": fact.line_no}
+def _named(name: str, fact: Any) -> Row:
+    return {"name": name, "value": fact.value, "source": fact.source, "line_no": fact.line_no}
 
 
-def _facts(session: Session) -> Iterable[dict[str, Any]]:
-    for name, fact in session.facts.items():
-        yield {"name": name, "value": fact.value, "source": fact.source, "line_no": fact.line_no}
-
-
-def _event(session: Session, event: dict[str, Any]) -> dict[str, Any]:
-    fields = event["fields"]
-    return event | {
+def _event(sessions: Sequence[Session], event: Row) -> Row:
+    session, fields = sessions[event["session"]], event["fields"]
+    return event | _ids(session) | {
         "ts": _utc(session, event["ts"]),
         "message": event["message"].rstrip(),
         "fields": json.dumps(fields, ensure_ascii=False) if fields else None,
-    }
+    }  # fmt: skip
 
 
-def _profile(session: Session, row: dict[str, Any]) -> dict[str, Any]:
-    mark = mark_step(session.marks, row["line_no"])
+def _profile(sessions: Sequence[Session], row: Row) -> Row:
+    session = sessions[row["session"]]
+    mark = session.mark_at(row["line_no"])
     step = {"step": mark.step, "warmup": mark.warmup} if mark else {}
-    return row | step | {"ts": _utc(session, row["ts"])}
+    return row | step | _ids(session) | {"ts": _utc(session, row["ts"])}
 
 
-def _bench(row: dict[str, Any]) -> dict[str, Any]:
-    from speclog.ingest.schema import table_schema
-
+def _bench(row: Row) -> Row:
     known = table_schema("bench_result")
     spare = {name: value for name, value in row.items() if name not in known}
     kept = {name: value for name, value in row.items() if name in known}

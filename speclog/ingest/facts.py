@@ -22,15 +22,12 @@ def from_record(session: Session, line_no: int, record: Record) -> None:
 def _weight(session: Session, line_no: int, record: Record) -> None:
     """The target's weights come first on each rank; the draft's line differs only in its model class."""
     gb = record.fields.get("mem_usage_gb")
-    seen = [
-        e
-        for e in session.events
-        if e["kind"] == "load_weight_end" and e["rank"] == (record.prefix.rank or None)
-    ]
-    if gb is not None and len(seen) == 1:
+    rank = f"load_weight_end {record.prefix.rank}"
+    session.seen[rank] += 1
+    if gb is not None and session.seen[rank] == 1:
         session.set_fact("weight.target_gb", gb, "log", line_no)
         session.set_fact("model.class", record.fields.get("model_class"), "log", line_no)
-    elif gb is not None and len(seen) == 2:
+    elif gb is not None and session.seen[rank] == 2:
         session.set_fact("weight.draft_gb", gb, "log", line_no)
 
 
@@ -70,6 +67,7 @@ def _spec_v2(session: Session, line_no: int, record: Record) -> None:
 
 def _attach(session: Session, line_no: int, record: Record) -> None:
     session.set_version(record.fields.get("sglang"), "profile")
+    session.profile_mode = session.profile_mode or (None, line_no)
 
 
 _RULES = {
@@ -88,12 +86,22 @@ _RULES = {
 
 def derive(session: Session) -> None:
     """Facts that need the whole session: graphs, overlap and all-reduce from the arguments, profiling."""
-    args = {name: json.loads(value) for name, value in session.args.items()}
-    if args:
-        _from_args(session, args)
+    if session.args:
+        _from_args(session, {name: json.loads(session.args[name]) for name in _ARGS if name in session.args})
     _profiling(session)
-    if session.ranks.dropped:
-        session.set_fact("duplicate_rank_lines", session.ranks.dropped, "log")
+    if session.duplicates:
+        session.set_fact("duplicate_rank_lines", session.duplicates, "log")
+
+
+_ARGS = (
+    "cuda_graph_config",
+    "cuda_graph_bs",
+    "disable_cuda_graph",
+    "disable_decode_cuda_graph",
+    "disable_overlap_schedule",
+    "disable_custom_all_reduce",
+    "tp_size",
+)
 
 
 def _from_args(session: Session, args: dict[str, Any]) -> None:
@@ -120,13 +128,9 @@ def _from_args(session: Session, args: dict[str, Any]) -> None:
 
 def _profiling(session: Session) -> None:
     """Mode of the profiler if its lines are there; 'off' only when the manifest proves the variable unset."""
-    if session.profile_rows:
-        first = session.profile_rows[0]
-        session.set_fact("profiling", first.get("mode") or "on", "log", first["line_no"])
-        return
-    attached = [event for event in session.events if event["kind"] == "profile_attach"]
-    if attached:
-        session.set_fact("profiling", "on", "log", attached[0]["line_no"])
+    if session.profile_mode is not None:
+        mode, line = session.profile_mode
+        session.set_fact("profiling", mode or "on", "log", line)
         return
     scanned = any("EAGLE3_PROFILE".startswith(prefix) for prefix in session.env_prefixes)
     value = session.env.get("EAGLE3_PROFILE")

@@ -1,7 +1,7 @@
 """Chunks of bytes to frames of the lines worth reading: noise dropped first, the rest cleaned.
 
-A frame has ``line_no`` (1-based, in the file) and ``text`` (no wrapper, no colour, no carriage return). Lines
-that a declaration marks as droppable noise (access lines: 96 % of a real log) are only counted.
+A frame has ``line_no`` (0-based, in the chunk) and ``text`` (no wrapper, no colour, no carriage return).
+Lines that a declaration marks as droppable noise (access lines: 96 % of a real log) are only counted.
 """
 
 from __future__ import annotations
@@ -16,40 +16,41 @@ from speclog.formats.spec import load_kinds
 from speclog.formats.wraps import ANSI, rust_wrap_pattern, unwrap
 
 _MAX_LINE = 1 << 20
+_TEXT = pl.col("text")
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What a chunk holds: its kept lines, how many lines it had, and the noise that was only counted."""
+    """What a chunk holds: its kept lines and how many lines it had.
+
+    ``verbatim``: the frame holds every line just as it is in the bytes. ``replaced``: some were not UTF-8.
+    """
 
     frame: pl.DataFrame
     count: int
-    dropped: int
-    replaced: bool  # some bytes were not UTF-8
+    verbatim: bool
+    replaced: bool
 
 
-def read_lines(data: bytes, first_line: int) -> Lines:
-    """Lines of a chunk that ends at a line's end; ``first_line`` is the number of its first line."""
-    if not data:
-        return Lines(_empty(), 0, 0, False)
-    count = data.count(b"\n") + (not data.endswith(b"\n"))
+def read_lines(data: bytes) -> Lines:
+    """Lines of a chunk of whole lines."""
     try:
-        frame, replaced = _scan(data, first_line), False
+        every, replaced = _scan(data), False
     except pl.exceptions.ComputeError:
-        frame, replaced = _scan(data.decode("utf-8", "replace").encode(), first_line), True
-    return Lines(_clean(frame), count, count - frame.height, replaced)
-
-
-def _empty() -> pl.DataFrame:
-    return pl.DataFrame(schema={"line_no": pl.Int64, "text": pl.String})
-
-
-def _scan(data: bytes, first_line: int) -> pl.DataFrame:
-    lines = pl.scan_lines(data, name="text", row_index_name="line_no", row_index_offset=first_line)
-    text = pl.col("text")
+        every, replaced = _scan(data.decode("utf-8", "replace").encode()), True
+    kept = every
     for literal in _drops():
-        lines = lines.filter(~text.str.contains(literal, literal=True))
-    return lines.with_columns(pl.col("line_no").cast(pl.Int64)).collect(engine="in-memory")
+        noise = kept["text"].str.contains(literal, literal=True)
+        kept = kept.filter(~noise) if noise.any() else kept
+    clean = _clean(kept, returns=b"\r" in data, colours=b"\x1b" in data)
+    verbatim = clean is every and not replaced
+    return Lines(clean.with_columns(pl.col("line_no").cast(pl.Int64)), every.height, verbatim, replaced)
+
+
+def _scan(data: bytes) -> pl.DataFrame:
+    if not data:
+        return pl.DataFrame(schema={"line_no": pl.Int64, "text": pl.String})
+    return pl.scan_lines(data, name="text", row_index_name="line_no").collect(engine="in-memory")
 
 
 @cache
@@ -57,46 +58,61 @@ def _drops() -> tuple[str, ...]:
     return tuple(kind.drop for kind in load_kinds() if kind.drop)
 
 
-def _clean(frame: pl.DataFrame) -> pl.DataFrame:
-    """Cut at carriage returns, then take off wrappers from the lines that have any."""
-    text = pl.col("text")
-    if frame.select(text.str.contains("\r", literal=True).any()).item():
-        frame = (
-            frame.with_columns(text.str.strip_chars_end("\r").str.split("\r"))
-            .explode("text")
-            .with_columns(text.fill_null(""))
-        )
-    odd = frame.select(~text.str.starts_with("[20")).to_series()
-    colour = frame.select(text.str.contains("\x1b", literal=True)).to_series()
-    if colour.any():
-        frame = frame.with_columns(text.str.replace_all(ANSI, ""))
+@cache
+def _bars() -> tuple[str, ...]:
+    return tuple(literal for kind in load_kinds() for literal in kind.drop_bare)
+
+
+def _clean(frame: pl.DataFrame, *, returns: bool, colours: bool) -> pl.DataFrame:
+    """Cut at carriage returns; colours, wrappers and progress bars off; the same frame if there are none."""
+    if returns:
+        parts = _TEXT.str.strip_chars_end("\r").str.split("\r")
+        frame = frame.with_columns(parts).explode("text").with_columns(_TEXT.fill_null(""))
+    if colours:
+        frame = frame.with_columns(_TEXT.str.replace_all(ANSI, ""))
+    odd = ~frame["text"].str.starts_with("[20")
     return _unwrap(frame, odd) if odd.any() else frame
 
 
 def _unwrap(frame: pl.DataFrame, odd: pl.Series) -> pl.DataFrame:
-    """Wrappers off by columns; what then still looks odd, line by line."""
-    text = pl.col("text")
-    mask = pl.lit(odd)
-    frame = frame.with_columns(pl.when(mask).then(text.str.replace(rust_wrap_pattern(), "")).otherwise(text))
-    still = frame.select(mask & ~text.str.starts_with("[20") & _suspicious(text)).to_series()
-    if not still.any():
-        return frame
-    slow = [unwrap(line[:_MAX_LINE]) for line in frame.filter(still)["text"].to_list()]
-    return frame.with_columns(frame["text"].scatter(still.arg_true(), slow))
+    """Wrappers off by columns; what then still looks odd, line by line; bars away."""
+    places = odd.arg_true()
+    lines = frame["text"].gather(places).to_frame()
+    bars = pl.any_horizontal(_TEXT.str.contains(literal, literal=True) for literal in _bars())
+    lines = lines.with_columns(
+        pl.when(bars & _TEXT.str.contains(_GLUED)).then(_TEXT.str.extract(_GLUED)).otherwise(_TEXT)
+    )
+    lines = lines.with_columns(_TEXT.str.replace(rust_wrap_pattern(), ""))
+    still = lines.select(~_TEXT.str.starts_with("[20") & _suspicious()).to_series()
+    text = lines["text"]
+    if still.any():
+        slow = [unwrap(line[:_MAX_LINE]) for line in text.filter(still).to_list()]
+        text = text.scatter(still.arg_true(), slow)
+    gone = text.to_frame().select(bars & ~_TEXT.str.starts_with("[20")).to_series()
+    frame = frame.with_columns(frame["text"].scatter(places, text))
+    return frame.filter(~_mask(frame.height, places.filter(gone))) if gone.any() else frame
 
 
-def _suspicious(text: pl.Expr) -> pl.Expr:
+# A logger's line behind a progress bar that ended without a newline.
+_GLUED = r"\][^\[]*(\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d.*)$"
+
+
+def _mask(height: int, places: pl.Series) -> pl.Series:
+    return pl.repeat(False, height, eager=True).scatter(places, True)
+
+
+def _suspicious() -> pl.Expr:
     """Lines that may hide a log line: a JSON string or object, a byte order mark, a tag before a bracket."""
     return (
-        text.str.starts_with("{")
-        | text.str.starts_with("\ufeff")
-        | text.str.contains(r'^\s*"')
-        | text.str.contains("[20", literal=True)
+        _TEXT.str.starts_with("{")
+        | _TEXT.str.starts_with("\ufeff")
+        | _TEXT.str.contains(r'^\s*"')
+        | _TEXT.str.contains("[20", literal=True)
     )
 
 
 def last_timestamp(data: bytes) -> str | None:
     """The timestamp of the last line of a chunk that has one, as printed (``2026-01-29 01:16:05``)."""
-    tail = data[-65536:].decode("utf-8", "replace")
+    tail = data[-8192:].decode("utf-8", "replace")
     found = re.findall(r"(?:^|[\n\r ])\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", tail)
     return found[-1] if found else None

@@ -65,7 +65,8 @@ def _gpus(session: Session, gpus: object, line_no: int) -> None:
 def offset_from_profile(session: Session, record: Record) -> None:
     """Seconds the log's clock is ahead of UTC, from a full profile window: it ends when its line is out."""
     t0, dur = record.fields.get("t0"), record.fields.get("dur_s")
-    known = session.utc_offset_s is not None or record.fields.get("part") == 1 or record.prefix.ts is None
+    settled = session.utc_offset_s is not None or session.flushed
+    known = settled or record.fields.get("part") == 1 or record.prefix.ts is None
     if known or not isinstance(t0, float) or not isinstance(dur, float):
         return
     from datetime import UTC

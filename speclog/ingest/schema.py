@@ -33,15 +33,20 @@ def table_schema(table: str) -> dict[str, pl.DataType]:
     return {name: types[kind] for name, kind in _COLUMN.findall(text)}
 
 
+_ELSEWHERE = {"decode_window": ("decode_detail",)}
+_OWN = frozenset({"session"})  # columns that only tie rows together while a log is read
+
+
 def conform(frame: pl.DataFrame, table: str) -> pl.DataFrame:
-    """The frame with the table's types; columns the table lacks become JSON in ``extra``.
+    """The frame with the table's types; columns no table has become JSON in ``extra``.
 
     A number too large for its column becomes NULL: a hostile line must not stop an ingest.
     """
     import polars as pl
 
     schema = table_schema(table)
-    spare = [name for name in frame.columns if name not in schema]
+    others = {name for other in _ELSEWHERE.get(table, ()) for name in table_schema(other)}
+    spare = [name for name in frame.columns if name not in schema and name not in others | _OWN]
     if spare and "extra" in schema:
         frame = frame.with_columns(_extra(frame, spare).alias("extra"))
     return frame.select(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import polars as pl
+from functools import lru_cache
+from typing import Any
 
 MAX_SAMPLES = 20
 _SOURCES = ("manifest", "log", "server_info", "bench")
+_MAX_ENDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +34,13 @@ class Mark:
 
 
 @dataclass
-class Ranks:
-    """Which rank's lines are kept for each DP rank, and prefill lines not yet followed by a decode line."""
-
-    kept: dict[int, tuple[int | None, int | None]] = field(default_factory=dict)
-    pending_prefills: dict[int, int] = field(default_factory=dict)
-    dropped: int = 0
-
-
-@dataclass
 class Session:
-    """Everything one session's lines gave so far. ``line`` numbers are 1-based in the file."""
+    """What one session's lines gave so far, rows excepted. Line numbers are 1-based in the file."""
 
     index: int
     first_line: int
     last_line: int = 0
+    ingest_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     engine: str = ""
     start_rank: int = 0
     args: dict[str, str] = field(default_factory=dict)
@@ -61,24 +54,26 @@ class Session:
     ended_at: datetime | None = None
     ready_at: datetime | None = None
     utc_offset_s: int | None = None
+    flushed: bool = False  # some of its rows are written: identity and clock are settled
     followed: bool = False  # another session starts after this one in the same file
-    ended: bool = False
-    events: list[dict[str, Any]] = field(default_factory=list)
+    ended: dict[str, Any] | None = None  # what the launcher said at the end
+    ends: list[tuple[int, str]] = field(default_factory=list)  # lines that may have ended the server, and how
     facts: dict[str, Fact] = field(default_factory=dict)
     env: dict[str, Fact] = field(default_factory=dict)
     env_prefixes: list[str] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
-    profile_rows: list[dict[str, Any]] = field(default_factory=list)
     bench_rows: list[dict[str, Any]] = field(default_factory=list)
-    windows: list[pl.DataFrame] = field(default_factory=list)
-    prefills: list[pl.DataFrame] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)  # lines by kind, and weights by rank
+    profile_mode: tuple[str | None, int] | None = None
     n_windows: int = 0
     n_prefills: int = 0
+    n_events: int = 0
+    n_profile: int = 0
+    duplicates: int = 0
     last_window_line: int = 0
-    layout: set[str] = field(default_factory=set)  # field names seen in batch lines, for version inference
+    layout: set[str] = field(default_factory=set)  # what its lines showed, for version inference
     version: str | None = None
     version_source: str | None = None
-    ranks: Ranks = field(default_factory=Ranks)
     unknown: int = 0
     unknown_samples: list[str] = field(default_factory=list)
     sidecars: list[str] = field(default_factory=list)
@@ -87,14 +82,19 @@ class Session:
     @property
     def begun(self) -> bool:
         """Whether any line said something about a server."""
-        return bool(self.start_rank or self.n_windows or self.n_prefills or self.events or self.profile_rows)
+        return bool(self.start_rank or self.n_windows or self.n_prefills or self.n_events or self.n_profile)
+
+    @property
+    def lines(self) -> int:
+        """How many lines of the file it spans."""
+        return self.last_line - self.first_line + 1
 
     @property
     def run_id(self) -> str:
         """First 16 hex digits of the hash of the session's identity: manifest id, args line or first line."""
         session = self.manifest.get("session")
         text = f"manifest:{session}" if session else self.identity
-        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        return _short_hash(text)
 
     def set_fact(self, name: str, value: object, source: str, line_no: int | None = None) -> None:
         """Record a fact; the first of a better source stays (manifest before log before sidecars)."""
@@ -113,16 +113,34 @@ class Session:
             self.started_at = self.started_at or ts
             self.ended_at = ts
 
-    def see_time_range(self, frame: pl.DataFrame) -> None:
-        """Widen the time range by a frame's column ``ts``; rows are in the order of lines."""
-        known = frame["ts"].drop_nulls() if "ts" in frame.columns else None
-        if known is None or known.is_empty():
-            return
-        first, last = known[0], known[-1]
-        if self.started_at is None or first < self.started_at:
+    def add_batches(
+        self, table: str, n: int, first: datetime | None, last: datetime | None, last_line: int
+    ) -> None:
+        """Count batch lines of one chunk, the last at ``last_line``, between two times."""
+        if table == "decode_window":
+            self.n_windows += n
+            self.last_window_line = last_line
+        else:
+            self.n_prefills += n
+        if first is not None and (self.started_at is None or first < self.started_at):
             self.started_at = first
-        if self.ended_at is None or last > self.ended_at:
+        if last is not None and (self.ended_at is None or last > self.ended_at):
             self.ended_at = last
+
+    def may_end(self, line_no: int, reason: str) -> None:
+        """Note a line that may have ended the server; those before a later decode line did not."""
+        if len(self.ends) >= _MAX_ENDS:
+            self.ends = [end for end in self.ends if end[0] > self.last_window_line]
+        if len(self.ends) < _MAX_ENDS:
+            self.ends.append((line_no, reason))
+
+    def mark_at(self, line_no: int) -> Mark | None:
+        """The workload mark in force at a line; None before the first."""
+        found = None
+        for mark in self.marks:
+            if mark.line_no <= line_no:
+                found = mark
+        return found
 
     def miss(self, text: str) -> None:
         """Count a line nobody declared, and keep it if it is among the first of its kind."""
@@ -131,6 +149,11 @@ class Session:
             sample = text[:200]
             if all(sample[:48] != known[:48] for known in self.unknown_samples):
                 self.unknown_samples.append(sample)
+
+
+@lru_cache(maxsize=1024)
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def fact_text(value: object) -> str | None:

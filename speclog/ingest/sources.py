@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-CHUNK = 16 << 20
+CHUNK = 8 << 20
 _LOG_SUFFIXES = (".log", ".out", ".err", ".txt", ".log.gz", ".log.zst", ".txt.gz", ".out.gz", ".ipynb")
 _SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
 _TEXT_NAMES = ("machine.txt", "gpu-info.txt", "gpu-topology.txt")

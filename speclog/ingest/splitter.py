@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import json
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from speclog.formats.engine import Record, recognise, take_fields
+from speclog.formats.engine import Record, read_message, recognise
 from speclog.formats.prefix import Prefix, split_prefix
 from speclog.formats.server_args import parse_server_args
-from speclog.formats.spec import Kind
+from speclog.formats.spec import Kind, load_kinds
 from speclog.ingest import facts, manifest
+from speclog.ingest.rows import Buffer
 from speclog.ingest.session import Mark, Session
+from speclog.ingest.versions import line_flags
 
 _MAX_MESSAGE = 65536
 _MAX_PIECES = 40
 _MAX_GAP = 3  # lines of other processes that may stand between two lines of one traceback
 
+BatchesBetween = Callable[[int, int], int]
+"""How many batch lines of the chunk at hand stand from one line up to (not including) another."""
+
 
 class Splitter:
     """Takes every kept line that is not a batch line, in order; holds the sessions."""
 
-    def __init__(self, source_index: int = 0) -> None:
+    def __init__(self, buffer: Buffer, source_index: int = 0) -> None:
         self.sessions = [Session(0, 1)]
+        self.buffer = buffer
         self.source_index = source_index
         self._open: dict[str, Any] | None = None  # a multi-line event that may go on
         self._pieces: list[str] = []  # a server_args line that was cut
@@ -33,13 +41,8 @@ class Splitter:
         """The session that the next line belongs to."""
         return self.sessions[-1]
 
-    def at(self, line_no: int) -> Session:
-        """The session a line belongs to."""
-        starts = [session.first_line for session in self.sessions]
-        return self.sessions[max(0, bisect_right(starts, line_no) - 1)]
-
-    def take(self, line_no: int, text: str, *, batches_before: int) -> None:
-        """Take one line; ``batches_before``: batch lines of the current session above it."""
+    def take(self, line_no: int, text: str, batches: BatchesBetween) -> None:
+        """Take one line."""
         if line_no == 1 and "SYNTHETIC" in text:
             self.current.synthetic = self._synthetic = True
         prefix, message = split_prefix(text)
@@ -48,66 +51,71 @@ class Splitter:
         if self._open is not None and self._continue_event(line_no, prefix, message):
             return
         self._open = None
-        if not message.strip():
-            return
         kind = recognise(message)
-        if kind is None:
+        if kind is not None:
+            self._record(line_no, text, kind, prefix, message, batches)
+        elif message.strip():
             self.current.see_time(prefix.ts)
             self.current.miss(message)
-            return
-        self._record(line_no, text, kind, prefix, message, batches_before)
 
     def _record(
-        self, line_no: int, text: str, kind: Kind, prefix: Prefix, message: str, batches_before: int
+        self, line_no: int, text: str, kind: Kind, prefix: Prefix, message: str, batches: BatchesBetween
     ) -> None:
         if kind.session_start:
-            self._maybe_start(line_no, kind, batches_before)
+            self._maybe_start(line_no, kind, batches)
         session = self.current
         session.see_time(prefix.ts)
         if kind.noise:
             return
         session.engine = session.engine or kind.engine
         session.identity = session.identity or text
-        values, extra = take_fields(kind, message)
-        record = Record(kind, prefix, message, values, extra)
+        record = read_message(kind, prefix, message)
         if kind.shape == "server_args":
             self._args(line_no, text, record)
         elif kind.table == "profile_window":
-            session.profile_rows.append(_profile_row(line_no, record, self.source_index))
-            manifest.offset_from_profile(session, record)
+            self._profile(line_no, record)
         else:
             self._event(line_no, record)
         if kind.session_end:
-            session.ended = True
+            session.ended = dict(record.fields)
 
-    def _maybe_start(self, line_no: int, kind: Kind, batches_before: int) -> None:
+    def _maybe_start(self, line_no: int, kind: Kind, batches: BatchesBetween) -> None:
         """Begin the next session if the current one already has such a start, a later one, or batches."""
         now = self.current
-        again = kind.session_start <= now.start_rank or batches_before > 0 or now.ended
+        served = bool(now.n_windows or now.n_prefills or batches(now.first_line, line_no))
+        again = kind.session_start <= now.start_rank or served or now.ended is not None
         if again or (now.engine and now.engine != kind.engine):
             self._begin(line_no)
         self.current.start_rank = kind.session_start
         self.current.engine = kind.engine
 
     def _begin(self, line_no: int) -> None:
+        """A new session; events a server prints before its arguments come along."""
         old = self.current
         old.followed = True
         new = Session(len(self.sessions), line_no, synthetic=self._synthetic)
-        moved = _prestart_events(old) if not old.ended else _after_end(old)
-        new.events = moved
-        old.events = [event for event in old.events if event not in moved]
-        new.first_line = min([line_no, *(event["line_no"] for event in moved)])
+        for event in reversed(self.buffer.events):
+            if event["session"] != old.index or not _belongs_to_next(event, old):
+                break
+            event["session"] = new.index
+            new.first_line = event["line_no"]
+            old.n_events -= 1
+            new.n_events += 1
+        old.last_line = new.first_line - 1
         self.sessions.append(new)
 
     def _args(self, line_no: int, text: str, record: Record) -> None:
         if "unreadable" in record.extra:
             self._pieces, self._pieces_line = [text], line_no
             return
+        self._set_args(line_no, text, {name: str(value) for name, value in record.fields.items()})
+
+    def _set_args(self, line_no: int, text: str, args: dict[str, str]) -> None:
         session = self.current
-        session.identity = text
-        session.args = {name: str(value) for name, value in record.fields.items()}
-        session.args_line = line_no
-        if record.message.startswith("server_args={"):
+        if not session.flushed:
+            session.identity = text
+        session.args, session.args_line = args, line_no
+        if "server_args={" in text:
             session.layout.add("shape.args_dict")
 
     def _continue_args(self, line_no: int, prefix: Prefix, message: str) -> bool:
@@ -120,34 +128,46 @@ class Splitter:
         text = "".join(self._pieces)
         found = parse_server_args(text[text.index("server_args=") :])
         if found is not None:
-            session = self.current
-            session.identity, session.args, session.args_line = text, found, self._pieces_line
-            if "server_args={" in text:
-                session.layout.add("shape.args_dict")
+            self._set_args(self._pieces_line, text, found)
             self._pieces = []
         return True
 
-    def _event(self, line_no: int, record: Record) -> None:
+    def _profile(self, line_no: int, record: Record) -> None:
         session = self.current
+        self.buffer.profile.append(_profile_row(line_no, record, self.source_index, session.index))
+        session.n_profile += 1
+        mode = record.fields.get("mode")
+        if mode and (session.profile_mode is None or session.profile_mode[0] is None):
+            session.profile_mode = (str(mode), line_no)
+        manifest.offset_from_profile(session, record)
+
+    def _event(self, line_no: int, record: Record) -> None:
+        session, kind = self.current, record.kind
         event: dict[str, Any] = {
+            "session": session.index,
             "source_index": self.source_index,
             "line_no": line_no,
             "line_end": line_no,
             "ts": record.prefix.ts,
             "rank": record.prefix.rank or None,
-            "kind": record.kind.name,
+            "kind": kind.name,
             "message": record.message[:_MAX_MESSAGE],
             "fields": record.fields,
         }
-        session.events.append(event)
-        if record.kind.multiline:
+        self.buffer.events.append(event)
+        session.n_events += 1
+        session.seen[kind.name] += 1
+        session.layout |= line_flags(kind.name, record.message)
+        if kind.multiline:
             self._open = event
+        if kind.end_reason:
+            session.may_end(line_no, kind.end_reason)
         facts.from_record(session, line_no, record)
-        if record.kind.name == "speclog_manifest":
+        if kind.name == "speclog_manifest":
             manifest.take(session, record.fields, line_no)
-        elif record.kind.name == "speclog_workload":
+        elif kind.name == "speclog_workload":
             session.marks.append(_mark(line_no, record))
-        elif record.kind.name == "ready":
+        elif kind.name == "ready":
             session.ready_at = session.ready_at or record.prefix.ts
 
     def _continue_event(self, line_no: int, prefix: Prefix, message: str) -> bool:
@@ -164,23 +184,17 @@ class Splitter:
         return True
 
 
-def _prestart_events(old: Session) -> list[dict[str, Any]]:
-    """Trailing events that a server prints before its arguments: they belong to the session that follows."""
-    from speclog.formats.spec import load_kinds
-
-    early = {kind.name for kind in load_kinds() if kind.prestart}
-    moved: list[dict[str, Any]] = []
-    for event in reversed(old.events):
-        if event["kind"] not in early or event["line_no"] <= max(old.last_window_line, old.args_line or 0):
-            break
-        moved.insert(0, event)
-    return moved
+@cache
+def _early() -> frozenset[str]:
+    return frozenset(kind.name for kind in load_kinds() if kind.prestart)
 
 
-def _after_end(old: Session) -> list[dict[str, Any]]:
-    """Events below the line that ended the session."""
-    end = max((e["line_no"] for e in old.events if e["kind"] == "speclog_end"), default=None)
-    return [event for event in old.events if end is not None and event["line_no"] > end]
+def _belongs_to_next(event: dict[str, Any], old: Session) -> bool:
+    """Whether an event at the end of a session was printed by the server that follows."""
+    kind, line_no = str(event["kind"]), int(event["line_no"])
+    if old.ended is not None:
+        return kind != "speclog_end"
+    return kind in _early() and line_no > max(old.last_window_line, old.args_line or 0)
 
 
 def _mark(line_no: int, record: Record) -> Mark:
@@ -193,11 +207,10 @@ def _mark(line_no: int, record: Record) -> Mark:
     )
 
 
-def _profile_row(line_no: int, record: Record, source_index: int) -> dict[str, Any]:
-    import json
-
-    row: dict[str, Any] = {"line_no": line_no, "source_index": source_index, "ts": record.prefix.ts}
+def _profile_row(line_no: int, record: Record, source_index: int, session: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"line_no": line_no, "source_index": source_index, "session": session}
     row |= record.fields
+    row["ts"] = record.prefix.ts
     row["graph_rounds"] = graph_rounds(str(record.fields.get("graph", "")))
     if record.extra:
         row["extra"] = json.dumps(record.extra, ensure_ascii=False)

@@ -25,56 +25,75 @@ class _Seen:
 
     def __init__(self, session: Session) -> None:
         self.layout = session.layout
-        self.args = session.args
-        self.text = [(event["kind"], event["message"]) for event in session.events]
 
-    def line(self, kind: str, part: str) -> bool:
-        return any(name == kind and part in message for name, message in self.text)
+    def line(self, name: str) -> bool:
+        """Whether a line with this feature (`_LINES`) was seen."""
+        return f"line.{name}" in self.layout
 
     def field(self, name: str) -> bool:
+        """Whether a batch line had this field."""
         return name in self.layout
 
     def flag(self, name: str) -> bool:
+        """Whether a batch line (or the arguments) had this shape."""
         return f"shape.{name}" in self.layout
 
     def old_graph(self) -> bool:
+        """``Decode batch. ... cuda graph: True, ... , ``"""
         return self.flag("dot") and self.field("decode_window.graph") and self.flag("trailing")
 
 
 _RULES: list[tuple[Callable[[_Seen], bool], Range]] = [
-    (
-        lambda s: s.line("torch_dist_begin", "Init parallel") or s.line("graph_end", "end. bs=["),
-        ("0.5.21", None),
-    ),
+    (lambda s: s.line("init_parallel") or s.line("graph_end_bs"), ("0.5.21", None)),
     (lambda s: s.flag("args_dict"), ("0.5.19", None)),
-    (lambda s: s.line("graph_begin", "num_tokens_per_req="), ("0.5.16", "0.5.18")),
-    (lambda s: s.line("graph_begin", "num_tokens_per_bs="), ("0.5.14", "0.5.15")),
-    (lambda s: s.line("kv_cache_alloc", "allocated. dtype:"), ("0.5.13", None)),
+    (lambda s: s.line("tokens_per_req"), ("0.5.16", "0.5.18")),
+    (lambda s: s.line("tokens_per_bs"), ("0.5.14", "0.5.15")),
+    (lambda s: s.line("kv_dtype"), ("0.5.13", None)),
     (lambda s: s.field("prefill_batch.pending_token"), ("0.5.11", None)),
     (lambda s: s.flag("prefill_graph_first"), ("0.5.10", "0.5.10")),
     (lambda s: s.flag("prefill_graph_last"), ("0.5.9", "0.5.9")),
-    (
-        lambda s: s.line("load_weight_end", "end. elapsed=") and s.line("load_weight_end", "dtype="),
-        ("0.5.9", "0.5.9"),
-    ),
+    (lambda s: s.line("weights_elapsed_dtype"), ("0.5.9", "0.5.9")),
     (lambda s: s.flag("comma") and not s.flag("trailing"), ("0.5.9", None)),
-    (lambda s: s.flag("comma") and s.line("spec_v2", "Beta spec"), ("0.5.4", "0.5.6")),
-    (lambda s: s.flag("comma") and s.line("attention_backend", "not explicitly"), ("0.5.4", "0.5.6")),
-    (lambda s: s.flag("comma") and s.line("spec_v2", "Spec v2"), ("0.5.7", "0.5.8")),
-    (lambda s: s.flag("comma") and s.line("attention_backend", "not specified"), ("0.5.7", "0.5.8")),
+    (lambda s: s.flag("comma") and s.line("beta_spec"), ("0.5.4", "0.5.6")),
+    (lambda s: s.flag("comma") and s.line("not_explicitly"), ("0.5.4", "0.5.6")),
+    (lambda s: s.flag("comma") and s.line("spec_v2"), ("0.5.7", "0.5.8")),
+    (lambda s: s.flag("comma") and s.line("not_specified"), ("0.5.7", "0.5.8")),
     (lambda s: s.flag("comma") and s.flag("pp_first"), ("0.5.5", "0.5.8")),
     (lambda s: s.flag("comma"), ("0.5.4", "0.5.8")),
     (lambda s: s.flag("dot") and s.field("decode_window.accept_rate_raw"), ("0.5.3", "0.5.3")),
     (lambda s: s.old_graph() and s.field("decode_window.accept_len_raw"), ("0.4.9", "0.5.2")),
     (lambda s: s.old_graph(), ("0.4.9", "0.5.3")),
-    (
-        lambda s: s.field("decode_window.graph") and s.line("max_total_num_tokens", "available_"),
-        ("0.4.8", "0.4.8"),
-    ),
+    (lambda s: s.field("decode_window.graph") and s.line("available_mem"), ("0.4.8", "0.4.8")),
     (lambda s: s.flag("dot") and s.field("decode_window.graph"), ("0.4.6", "0.4.8")),
     (lambda s: s.field("decode_window.largest_len"), ("0.4.3", "0.4.3")),
     (lambda s: s.flag("dot") and s.field("decode_window.gen_tok_s"), ("0.4.4", "0.4.4")),
 ]
+
+# Kind of line, text in it, and what the pair is called in the rules.
+_LINES = (
+    ("torch_dist_begin", "Init parallel", "init_parallel"),
+    ("graph_end", "end. bs=[", "graph_end_bs"),
+    ("graph_begin", "num_tokens_per_req=", "tokens_per_req"),
+    ("graph_begin", "num_tokens_per_bs=", "tokens_per_bs"),
+    ("kv_cache_alloc", "allocated. dtype:", "kv_dtype"),
+    ("load_weight_end", ", dtype=", "weights_dtype"),
+    ("spec_v2", "Beta spec", "beta_spec"),
+    ("spec_v2", "Spec v2", "spec_v2"),
+    ("attention_backend", "not explicitly", "not_explicitly"),
+    ("attention_backend", "not specified", "not_specified"),
+    ("max_total_num_tokens", "available_", "available_mem"),
+)
+_KINDS = frozenset(kind for kind, _, _ in _LINES)
+
+
+def line_flags(kind: str, message: str) -> set[str]:
+    """What a start-up line tells about the version that printed it."""
+    if kind not in _KINDS:
+        return set()
+    flags = {f"line.{name}" for known, text, name in _LINES if known == kind and text in message}
+    if "line.weights_dtype" in flags and "end. elapsed=" in message:
+        flags.add("line.weights_elapsed_dtype")
+    return flags
 
 
 def shape_flags(line: str) -> set[str]:

@@ -129,8 +129,7 @@ class Store:
         """
 
         def write() -> None:
-            for table, frame in frames.items():
-                self._insert(table, frame)
+            self.insert(frames)
 
         ingests = frames.get("raw_ingest")
         self.transaction(write, committed=None if ingests is None else lambda: self._has(ingests))
@@ -202,6 +201,11 @@ class Store:
                 self._connection.execute("ROLLBACK")
             raise
         return done
+
+    def insert(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        """Append frames within `transaction`: for rows too many to hold until all are read."""
+        for table, frame in frames.items():
+            self._insert(table, frame)
 
     def _insert(self, table: str, frame: pl.DataFrame) -> None:
         if frame.is_empty():

@@ -1,4 +1,6 @@
 -- raw_decode_window: one row a 'Decode batch' line (or vLLM throughput line). Grain: (ingest_id, source_index, line_no).
+-- What few servers print (hybrid pools, PD, occupancy, estimates) is in raw_decode_detail: columns that are NULL in
+-- almost every row would cost more to write than all others together.
 -- accept_len is corrected for version bias (NULL without speculation), accept_len_raw and accept_rate_raw are as printed.
 CREATE TABLE IF NOT EXISTS raw_decode_window (
     ingest_id VARCHAR NOT NULL,
@@ -23,27 +25,6 @@ CREATE TABLE IF NOT EXISTS raw_decode_window (
     prefills_since INTEGER NOT NULL,  -- prefill lines of this rank since its previous decode line
     step VARCHAR,                     -- workload step from SPECLOG_WORKLOAD, NULL outside
     warmup BOOLEAN,                   -- inside a workload step of kind warmup
-    full_token BIGINT,
-    full_token_usage DOUBLE,
-    swa_token BIGINT,
-    swa_token_usage DOUBLE,
-    mamba_num BIGINT,
-    mamba_usage DOUBLE,
-    gpu_token BIGINT,
-    gpu_token_usage DOUBLE,
-    cpu_token BIGINT,
-    cpu_token_usage DOUBLE,
-    pre_allocated_usage DOUBLE,
     retracted_req INTEGER,
-    prealloc_req INTEGER,
-    transfer_req INTEGER,
-    largest_len BIGINT,
-    cap_len DOUBLE,
-    block_accept_len DOUBLE,
-    fwd_occupancy_pct DOUBLE,
-    fwd_idle_occupancy_pct DOUBLE,
-    est_decode_tflops_s DOUBLE,
-    est_read_gb_s DOUBLE,
-    est_write_gb_s DOUBLE,
     extra VARCHAR                     -- fields no version known to us prints, as JSON; NULL if none
 );

@@ -1,0 +1,210 @@
+"""One log into the store, in one transaction, however long it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from speclog.ingest import sidecars
+from speclog.ingest.sources import chunks, open_bytes
+from speclog.ingest.summary import IngestSummary, summarise, why_nothing
+
+if TYPE_CHECKING:
+    from speclog.ingest.batches import Parsed
+    from speclog.ingest.build import Frames
+    from speclog.ingest.reader import LogReader
+    from speclog.ingest.session import Session
+    from speclog.store import Store
+
+Progress = Callable[[int], None]
+"""Called with the bytes read since the last call."""
+
+FLUSH_ROWS = 400_000
+_WORKERS = 2
+
+
+class _Unchanged(Exception):
+    """Everything that was being written is in the store already: take it back."""
+
+    def __init__(self, summaries: list[IngestSummary]) -> None:
+        super().__init__()
+        self.summaries = summaries
+
+
+class LogIngest:
+    """Reads one log and writes it; `run` gives the summaries. Small logs touch the store once, at the end."""
+
+    def __init__(self, path: str, target: str, lock_timeout: float, progress: Progress | None = None) -> None:
+        self._path = path
+        self._target = target
+        self._lock_timeout = lock_timeout
+        self._progress = progress
+        self._notes: list[str] = []
+
+    def run(self) -> list[IngestSummary]:
+        """Read and write. Raises OSError when the log cannot be read, StoreError when the store cannot be."""
+        from speclog.ingest.reader import LogReader
+
+        reader = LogReader()
+        with _parsed(self._path) as parsed:
+            if self._read(reader, parsed):
+                return self._write_at_once(reader)
+            return self._write_along(reader, parsed)
+
+    def _read(self, reader: LogReader, parsed: Iterator[Parsed]) -> bool:
+        """Read until the buffer is full (False) or the log is at its end (True)."""
+        for chunk in parsed:
+            reader.add(chunk)
+            if self._progress is not None:
+                self._progress(chunk.size)
+            if reader.buffer.size >= FLUSH_ROWS:
+                return False
+        return True
+
+    def _write_at_once(self, reader: LogReader) -> list[IngestSummary]:
+        from speclog.ingest.build import row_frames
+        from speclog.store import open_store
+
+        sessions = self._finish(reader)
+        if not sessions:
+            return [IngestSummary(self._path, "unusable", detail=why_nothing(reader))]
+        with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
+            states = {s.index: _state(store, s) for s in sessions}
+            new = [s for s in sessions if states[s.index] is None]
+            if new:
+                kept = {s.index for s in new}
+                buffer = reader.buffer.take(drop=[s.index for s in reader.sessions if s.index not in kept])
+                store.append(
+                    row_frames(buffer, reader.sessions) | self._session_frames(reader, sessions, new)
+                )
+        return self._summaries(sessions, states)
+
+    def _write_along(self, reader: LogReader, parsed: Iterator[Parsed]) -> list[IngestSummary]:
+        """A long log: rows go to the store as they are read, and appear when all is written."""
+        from speclog.store import open_store
+
+        attempts = iter([(reader, parsed)])
+        found: list[IngestSummary] = []
+
+        def work() -> None:
+            first = next(attempts, None)
+            if first is not None:
+                found[:] = self._stream(store, *first)
+                return
+            with _parsed(self._path) as again:  # a lake lost the transaction to another writer
+                from speclog.ingest.reader import LogReader
+
+                found[:] = self._stream(store, LogReader(), again)
+
+        with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
+            try:
+                store.transaction(work)
+            except _Unchanged as same:
+                return same.summaries
+        return found
+
+    def _stream(self, store: Store, reader: LogReader, parsed: Iterator[Parsed]) -> list[IngestSummary]:
+        from speclog.ingest.build import row_frames
+
+        while True:
+            done = self._read(reader, parsed)
+            sessions = self._finish(reader) if done else [s for s in reader.sessions if s.begun]
+            best = {s.index for s in without_repeats(sessions)}
+            drop = [s.index for s in reader.sessions if s.index not in best and (done or s.followed)]
+            hold = [] if done else [s.index for s in sessions if s.index not in best and not s.followed]
+            buffer = reader.buffer.take(hold, drop, all_events=done)
+            for session in sessions:
+                session.flushed = True
+            store.insert(row_frames(buffer, reader.sessions))
+            if done:
+                break
+        states = {s.index: _state(store, s) for s in sessions}
+        summaries = self._summaries(sessions, states)
+        new = [s for s in sessions if states[s.index] is None]
+        if not new:
+            raise _Unchanged(summaries)
+        store.insert(self._session_frames(reader, sessions, new))
+        return summaries
+
+    def _finish(self, reader: LogReader) -> list[Session]:
+        sessions = reader.finish()
+        if sessions:
+            self._take_sidecars(sessions[-1])
+        once = without_repeats(sessions)
+        if len(once) < len(sessions):
+            left_out = len(sessions) - len(once)
+            self._notes.append(f"{left_out} sessions are copies of others in this file: counted once")
+        return once
+
+    def _take_sidecars(self, session: Session) -> None:
+        for path in sidecars.find(self._path):
+            problem = sidecars.take(session, path)
+            if problem:
+                self._notes.append(problem)
+
+    def _session_frames(
+        self, reader: LogReader, sessions: Sequence[Session], new: Sequence[Session]
+    ) -> Frames:
+        from speclog.ingest.build import Origin, session_frames
+
+        return session_frames(new, Origin(self._path, reader.bytes, self._names(sessions)))
+
+    def _names(self, sessions: Sequence[Session]) -> dict[int, str]:
+        """The file's stem; ``#2`` on the second session of a file."""
+        stem = "stdin" if self._path == "-" else sidecars.stem(self._path)
+        return {s.index: stem if place == 0 else f"{stem}#{place + 1}" for place, s in enumerate(sessions)}
+
+    def _summaries(self, sessions: Sequence[Session], states: dict[int, str | None]) -> list[IngestSummary]:
+        names = self._names(sessions)
+        return [summarise(self._path, s, names[s.index], states[s.index], self._notes) for s in sessions]
+
+
+def without_repeats(sessions: Sequence[Session]) -> list[Session]:
+    """Sessions that occur twice in a file (it was concatenated with itself) once: the first longest copy."""
+    best: dict[str, Session] = {}
+    for session in sessions:
+        old = best.get(session.run_id)
+        if old is None or session.lines > old.lines:
+            best[session.run_id] = session
+    return [session for session in sessions if best[session.run_id] is session]
+
+
+def _state(store: Store, session: Session) -> str | None:
+    from speclog.ingest.build import PARSER_VERSION
+
+    return store.known(session.run_id, session.digest.hexdigest(), PARSER_VERSION)
+
+
+@contextmanager
+def _parsed(path: str) -> Iterator[Iterator[Parsed]]:
+    """The chunks of a log, read by two workers, in order. Raises OSError when it cannot be opened."""
+    with open_bytes(path) as stream:
+        blocks = chunks(stream)
+        head = list(islice(blocks, 2))
+        if len(head) < 2:
+            yield _one_by_one(head)
+            return
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="ingest") as pool:
+            yield _side_by_side(pool, head, blocks)
+
+
+def _one_by_one(blocks: Sequence[bytes]) -> Iterator[Parsed]:
+    from speclog.ingest.batches import parse_chunk
+
+    return (parse_chunk(block) for block in blocks)
+
+
+def _side_by_side(pool: ThreadPoolExecutor, head: list[bytes], blocks: Iterator[bytes]) -> Iterator[Parsed]:
+    """Parsed chunks in order; never more than a few in memory."""
+    from speclog.ingest.batches import parse_chunk
+
+    waiting: list[Future[Parsed]] = [pool.submit(parse_chunk, block) for block in head]
+    for block in blocks:
+        waiting.append(pool.submit(parse_chunk, block))
+        if len(waiting) > _WORKERS:
+            yield waiting.pop(0).result()
+    for future in waiting:
+        yield future.result()

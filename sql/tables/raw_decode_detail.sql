@@ -1,0 +1,32 @@
+-- raw_decode_detail: what only some servers print on a decode line (hybrid pools, PD, occupancy, estimates).
+-- Grain: (ingest_id, source_index, line_no), as raw_decode_window; a row only where at least one was printed.
+CREATE TABLE IF NOT EXISTS raw_decode_detail (
+    ingest_id VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL,
+    source_index INTEGER NOT NULL,
+    line_no BIGINT NOT NULL,
+    full_token BIGINT,
+    full_token_usage DOUBLE,
+    swa_token BIGINT,
+    swa_token_usage DOUBLE,
+    mamba_num BIGINT,
+    mamba_usage DOUBLE,
+    gpu_token BIGINT,
+    gpu_token_usage DOUBLE,
+    cpu_token BIGINT,
+    cpu_token_usage DOUBLE,
+    pre_allocated_usage DOUBLE,
+    prealloc_req INTEGER,
+    transfer_req INTEGER,
+    largest_len BIGINT,
+    cap_len DOUBLE,
+    block_accept_len DOUBLE,
+    fwd_occupancy_pct DOUBLE,
+    fwd_idle_occupancy_pct DOUBLE,
+    est_decode_tflops_s DOUBLE,
+    est_read_gb_s DOUBLE,
+    est_write_gb_s DOUBLE,
+    waiting_image_req INTEGER,
+    host_receive_req INTEGER,
+    est_uncap_accept_len VARCHAR      -- 'mean [low, high]', DSPARK
+);
