@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from speclog.formats.prefix import Prefix, split_prefix
-from speclog.formats.server_args import parse_server_args
+from speclog.formats.server_args import aliased, parse_arguments, parse_server_args
 from speclog.formats.spec import Field, Kind, load_kinds
 from speclog.formats.values import PATTERN, Value, convert, milliseconds
 
@@ -191,6 +191,18 @@ def _server_args(kind: Kind, message: str) -> tuple[Fields, dict[str, str]]:
     return (dict(found), {}) if found is not None else ({}, {"unreadable": "server_args"})
 
 
+def _python(kind: Kind, message: str) -> tuple[Fields, dict[str, str]]:
+    """A Python expression behind the head: arguments of another engine, with SGLang's names added."""
+    literal = next(text for text in kind.starts if message.startswith(text))
+    found = parse_arguments(message[len(literal.removesuffix("Namespace(")) :])
+    if found is None:
+        return {}, {"unreadable": "arguments"}
+    fields: Fields = dict(found)
+    for name, alias in kind.aliases.items():
+        fields.setdefault(name, aliased(found, alias.path, alias.default, alias.present))
+    return fields, {}
+
+
 _SHAPES: dict[str, Callable[[Kind, str], tuple[Fields, dict[str, str]]]] = {
     "pieces": _pieces,
     "anchors": _anchors,
@@ -198,5 +210,5 @@ _SHAPES: dict[str, Callable[[Kind, str], tuple[Fields, dict[str, str]]]] = {
     "json": _json,
     "text": _text,
     "server_args": _server_args,
-    "python": _server_args,
+    "python": _python,
 }

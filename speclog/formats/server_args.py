@@ -52,8 +52,24 @@ def parse_server_args(message: str) -> dict[str, str] | None:
 
     None is also the answer for a line that was cut (a 16 KiB limit of the log driver): join and try again.
     """
-    found = _parse(message[message.index("=") + 1 :].strip()) if "=" in message else None
+    return parse_arguments(message[message.index("=") + 1 :]) if "=" in message else None
+
+
+def parse_arguments(text: str) -> dict[str, str] | None:
+    """Name to canonical JSON of a Python dict or constructor call; None when it cannot be read."""
+    found = _parse(text.strip())
     return dict(found) if found is not None else None
+
+
+def aliased(args: dict[str, str], path: str, default: Any = None, present: str = "") -> str:
+    """The canonical JSON at a dotted path into arguments, or of the default."""
+    first, *rest = path.split(".")
+    value = json.loads(args.get(first, "null"))
+    for part in rest:
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None and (not present or args.get(present, "null") != "null"):
+        value = default
+    return canonical(value)
 
 
 def _value(node: ast.expr) -> Any:

@@ -16,7 +16,8 @@ SHAPES = ("pieces", "anchors", "pairs", "json", "text", "server_args", "python")
 _KIND_KEYS = {
     "name", "what", "shape", "starts", "contains", "pattern", "table", "required", "session_start",
     "session_end", "multiline",
-    "end_reason", "noise", "drop", "drop_bare", "prestart", "fields", "sample",
+    "end_reason", "noise", "drop", "drop_bare", "prestart",
+    "ready", "joins", "aliases", "fields", "sample",
 }  # fmt: skip
 _FIELD_KEYS = {"key", "type", "unit", "since", "until", "fact"}
 _SAMPLE_KEYS = {"line", "version", "rank", "expect", "extra"}
@@ -54,6 +55,18 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Alias:
+    """Where an engine keeps what SGLang calls otherwise: a dotted ``path`` into its arguments.
+
+    ``default`` stands in when the path is absent - if ``present`` is given, only when that one is there.
+    """
+
+    path: str
+    default: Value = None
+    present: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of line.
 
@@ -63,6 +76,8 @@ class Kind:
     that does not come later in this order than what the session already has begins the next. ``noise`` lines
     are counted, not kept; ``drop`` is a literal by which most of them are sorted out before any other work,
     ``drop_bare`` literals that do so on lines without a timestamp. ``prestart``: before the arguments.
+    ``ready``: the server takes requests. ``joins``: adds to the row above. ``aliases``: arguments by the
+    names SGLang has for them.
     """
 
     name: str
@@ -82,6 +97,9 @@ class Kind:
     drop: str
     drop_bare: tuple[str, ...]
     prestart: bool
+    ready: bool
+    joins: bool
+    aliases: dict[str, Alias]
     fields: tuple[Field, ...]
     samples: tuple[Sample, ...]
     by_key: dict[str, Field] = field(repr=False)
@@ -135,6 +153,9 @@ def _kind(entry: dict[str, Any], engine: str, file: str) -> Kind:
         drop=entry.get("drop", ""),
         drop_bare=tuple(entry.get("drop_bare", ())),
         prestart=entry.get("prestart", False),
+        ready=entry.get("ready", False),
+        joins=entry.get("joins", False),
+        aliases={name: Alias(**value) for name, value in entry.get("aliases", {}).items()},
         fields=fields,
         samples=tuple(_sample(value, where) for value in entry["sample"]),
         by_key={key: f for f in fields for key in f.keys},

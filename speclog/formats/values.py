@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-Value = int | float | bool | str | list[int] | None
+Value = int | float | bool | str | list[int] | list[float] | None
 
 
 def _int(text: str) -> int:
@@ -33,6 +33,10 @@ def _ints(text: str) -> list[int]:
     return [int(part) for part in text.strip("[]").split(",") if part.strip()]
 
 
+def _floats(text: str) -> list[float]:
+    return [float(part) for part in text.split(", ")]
+
+
 def _first_float(text: str) -> float | None:
     return _float(text.split("/", 1)[0])
 
@@ -50,6 +54,7 @@ CONVERT: dict[str, Callable[[str], Value]] = {
     "text": _text,
     "ints": _ints,
     "hist": _ints,
+    "floats": _floats,
     "first_float": _first_float,
     "count": _count,
     "ms3": _first_float,
@@ -65,6 +70,7 @@ PATTERN: dict[str, str] = {
     "text": r"(.*)",
     "ints": r"(\[[\d, ]*\])",
     "hist": r"([\d,]+)",
+    "floats": r"([\d.]+(?:, [\d.]+)*)(?![\d.%])",
     "first_float": r"([\d./]+)",
     "count": r"([\d,]+)",
     "ms3": r"(\S+)",

@@ -36,7 +36,10 @@ class Origin:
 def row_frames(buffer: Buffer, sessions: Sequence[Session]) -> Frames:
     """Rows of a buffer by raw table, ready to write; from now on its sessions' ids and clocks are settled."""
     tables: Frames = {}
-    for table, parts in buffer.frames.items():
+    batches = dict(buffer.frames)
+    if buffer.intervals:
+        batches["decode_window"] = [*batches.get("decode_window", []), _intervals(buffer.intervals)]
+    for table, parts in batches.items():
         frame = _batches(table, parts, sessions)
         if table == "decode_window":
             tables["raw_decode_detail"] = _detail(frame)
@@ -101,6 +104,16 @@ def _batches(table: str, parts: list[pl.DataFrame], sessions: Sequence[Session])
         if known:
             frame = frame.with_columns(pl.coalesce(known).alias(name))
     return frame
+
+
+def _intervals(rows: list[Row]) -> pl.DataFrame:
+    """Windows reported for intervals of time (vLLM): shares instead of per cent, one engine a DP rank."""
+    import polars as pl
+
+    frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("session").cast(pl.Int64))
+    if "kv_usage_pct" in frame.columns:
+        frame = frame.with_columns((pl.col("kv_usage_pct") / 100).alias("token_usage")).drop("kv_usage_pct")
+    return frame.with_columns(pl.col("prefills_since").cast(pl.Int32), pl.col("source_index").cast(pl.Int32))
 
 
 def _stamp(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:

@@ -14,6 +14,7 @@ def from_record(session: Session, line_no: int, record: Record) -> None:
     for declared in record.kind.fields:
         if declared.fact and declared.name in record.fields:
             session.set_fact(declared.fact, record.fields[declared.name], "log", line_no)
+    session.set_version(record.fields.get("version") or record.fields.get("version_old"), "log")
     rule = _RULES.get(record.kind.name)
     if rule is not None:
         rule(session, line_no, record)

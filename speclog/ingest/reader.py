@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 class LogReader:
     """Feed it chunks of whole lines in order (only the last line of all may lack its end)."""
 
-    def __init__(self, source_index: int = 0) -> None:
+    def __init__(self, source_index: int = 0, newest: datetime | None = None) -> None:
         self.lines = 0
         self.bytes = 0
         self.binary = False
         self.buffer = Buffer()
-        self._splitter = Splitter(self.buffer, source_index)
+        self._splitter = Splitter(self.buffer, source_index, newest)
         self._stitcher = Stitcher(source_index)
 
     @property

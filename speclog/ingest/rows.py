@@ -19,6 +19,7 @@ class Buffer:
     frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     profile: list[dict[str, Any]] = field(default_factory=list)
+    intervals: list[dict[str, Any]] = field(default_factory=list)
     n_rows: int = 0
 
     def add(self, table: str, frame: pl.DataFrame) -> None:
@@ -29,7 +30,7 @@ class Buffer:
     @property
     def size(self) -> int:
         """Rows held; an event weighs as much as several batch rows."""
-        return self.n_rows + 4 * (len(self.events) + len(self.profile))
+        return self.n_rows + 4 * (len(self.events) + len(self.profile) + len(self.intervals))
 
     def take(
         self, hold: Collection[int] = (), drop: Collection[int] = (), *, all_events: bool = True
@@ -47,9 +48,11 @@ class Buffer:
         older = self.events[: len(self.events) - len(newest)]
         out.events = [row for row in older if row["session"] not in free]
         out.profile = [row for row in self.profile if row["session"] not in free]
+        out.intervals = [row for row in self.intervals if row["session"] not in free]
         self.frames, self.n_rows = kept.frames, kept.n_rows
         self.events = [row for row in older if row["session"] in hold] + newest
         self.profile = [row for row in self.profile if row["session"] in hold]
+        self.intervals = [row for row in self.intervals if row["session"] in hold]
         return out
 
 

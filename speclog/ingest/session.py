@@ -81,8 +81,8 @@ class Session:
 
     @property
     def begun(self) -> bool:
-        """Whether any line said something about a server."""
-        return bool(self.start_rank or self.n_windows or self.n_prefills or self.n_events or self.n_profile)
+        """Whether any line was one that only a known engine prints."""
+        return bool(self.engine)
 
     @property
     def lines(self) -> int:

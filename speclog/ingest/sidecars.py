@@ -54,6 +54,39 @@ def take(session: Session, path: Path) -> str | None:
     return None
 
 
+def standalone(path: str) -> Session | None:
+    """A session of client results or a ``/server_info`` object alone; None when the file holds neither."""
+    file = Path(path)
+    if path == "-" or not file.is_file() or file.stat().st_size > _MAX_STANDALONE:
+        return None
+    text = file.read_text(encoding="utf-8", errors="replace")
+    session = Session(0, 1, engine="sglang", identity=text, last_line=text.count("\n") + 1)
+    rows = list(_bench_rows(session, file, text))
+    if not rows and not _server_info_alone(session, text):
+        return None
+    session.bench_rows = _once(rows)
+    session.digest.update(text.encode())
+    return session
+
+
+_MAX_STANDALONE = 64 << 20
+
+
+def _server_info_alone(session: Session, text: str) -> bool:
+    try:
+        info = json.loads(text)
+    except ValueError:
+        return False
+    if not isinstance(info, dict) or "model_path" not in info or "version" not in info:
+        return False
+    take_info(session, info, "server_info")
+    return True
+
+
+def _once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({_same(row): row for row in reversed(rows)}.values())[::-1]
+
+
 def _same(row: dict[str, Any]) -> tuple[object, ...]:
     """The table and the JSONL line of one result agree in what the table prints (two decimals)."""
     numbers = (row.get("duration_s"), row.get("output_tok_s"))
@@ -88,16 +121,16 @@ def take_info(session: Session, info: dict[str, Any], source: str) -> None:
     ):
         if value is not None:
             session.set_fact(name, value, source)
-    if session.args or source != "server_info":
+    if session.args:
         return
     skip = {"internal_states", "version", "status", "max_total_num_tokens", "max_req_input_len", "kv_events"}
     session.args = {name: canonical(value) for name, value in info.items() if name not in skip}
-    session.args_source = "server_info"
+    session.args_source, session.args_line = "server_info", None
 
 
 def _bench_rows(session: Session, path: Path, text: str) -> Iterator[dict[str, Any]]:
     ceiling = _ceiling(session)
-    if path.suffix == ".jsonl":
+    if path.suffix in {".jsonl", ".json"}:
         for no, line in enumerate(text.splitlines(), 1):
             found = read_jsonl_line(line)
             if found is None:

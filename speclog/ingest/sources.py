@@ -7,13 +7,13 @@ import gzip
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
 CHUNK = 8 << 20
-_LOG_SUFFIXES = (".log", ".out", ".err", ".txt", ".log.gz", ".log.zst", ".txt.gz", ".out.gz", ".ipynb")
 _SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
-_TEXT_NAMES = ("machine.txt", "gpu-info.txt", "gpu-topology.txt")
+_ENDINGS = tuple(kind + packed for kind in (".log", ".out", ".err") for packed in ("", ".gz", ".zst"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,26 @@ def expand(arguments: Sequence[str | Path]) -> list[Source]:
     found: list[Source] = []
     for argument in map(str, arguments):
         found += _expand_one(argument)
-    return list(dict.fromkeys(found))
+    sources = list(dict.fromkeys(found))
+    paths = {source.path for source in sources}
+    return [kept for source in sources if (kept := _unless_sidecar(source, paths)) is not None]
+
+
+def _unless_sidecar(source: Source, paths: set[str]) -> Source | None:
+    """A file that belongs to a log beside it is read with that log, not as one of its own."""
+    path = Path(source.path)
+    part = next((part for part in _SIDECAR_PARTS if part in path.name), None)
+    if part is None or source.problem:
+        return source
+    stem = path.name[: path.name.index(part)]
+    owner = next((o for o in (path.with_name(stem + end) for end in _ENDINGS) if o.is_file()), None)
+    if owner is None:
+        return source
+    return (
+        None
+        if str(owner) in paths
+        else Source(source.path, f"belongs to {owner.name} beside it: ingest that")
+    )
 
 
 def _expand_one(argument: str) -> list[Source]:
@@ -53,7 +72,7 @@ def _looks_like_log(path: Path) -> bool:
     name = path.name
     if any(part in name for part in _SIDECAR_PARTS) or name.startswith("."):
         return False
-    return name.endswith((".log", ".out", ".err", ".log.gz", ".log.zst", ".out.gz", ".out.zst"))
+    return name.endswith(_ENDINGS)
 
 
 def open_bytes(path: str) -> IO[bytes]:
@@ -78,6 +97,11 @@ def _open_zst(path: str) -> IO[bytes]:
             continue
         return stream
     raise OSError("reading .zst needs the package zstandard, or: zstd -dc FILE | speclog ingest -")
+
+
+def written_at(path: str) -> datetime:
+    """When a log was last written to (now, for standard input): its lines are not newer."""
+    return datetime.now() if path == "-" else datetime.fromtimestamp(Path(path).stat().st_mtime)
 
 
 def chunks(stream: IO[bytes], size: int = CHUNK) -> Iterator[bytes]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -27,7 +29,7 @@ BatchesBetween = Callable[[int, int], int]
 class Splitter:
     """Takes every kept line that is not a batch line, in order; holds the sessions."""
 
-    def __init__(self, buffer: Buffer, source_index: int = 0) -> None:
+    def __init__(self, buffer: Buffer, source_index: int = 0, newest: datetime | None = None) -> None:
         self.sessions = [Session(0, 1)]
         self.buffer = buffer
         self.source_index = source_index
@@ -35,6 +37,7 @@ class Splitter:
         self._pieces: list[str] = []  # a server_args line that was cut
         self._pieces_line = 0
         self._synthetic = False
+        self._newest = newest or datetime.now()  # dates without a year are not after this
 
     @property
     def current(self) -> Session:
@@ -46,6 +49,8 @@ class Splitter:
         if line_no == 1 and "SYNTHETIC" in text:
             self.current.synthetic = self._synthetic = True
         prefix, message = split_prefix(text)
+        if prefix.style == "vllm":
+            prefix = replace(prefix, ts=self._with_year(prefix.ts))
         if self._pieces and self._continue_args(line_no, prefix, message):
             return
         if self._open is not None and self._continue_event(line_no, prefix, message):
@@ -67,13 +72,16 @@ class Splitter:
         session.see_time(prefix.ts)
         if kind.noise:
             return
-        session.engine = session.engine or kind.engine
-        session.identity = session.identity or text
+        if kind.engine and not kind.joins:
+            session.engine = session.engine or kind.engine
+            session.identity = session.identity or text
         record = read_message(kind, prefix, message)
-        if kind.shape == "server_args":
+        if kind.shape in {"server_args", "python"}:
             self._args(line_no, text, record)
         elif kind.table == "profile_window":
             self._profile(line_no, record)
+        elif kind.table == "decode_window":
+            self._interval(line_no, record)
         else:
             self._event(line_no, record)
         if kind.session_end:
@@ -132,6 +140,35 @@ class Splitter:
             self._pieces = []
         return True
 
+    def _interval(self, line_no: int, record: Record) -> None:
+        """A window that an engine reports for an interval of time, in one line or two."""
+        session, rows = self.current, self.buffer.intervals
+        if record.kind.joins:
+            if rows and rows[-1]["session"] == session.index and line_no - rows[-1]["line_no"] <= _MAX_GAP:
+                rows[-1] |= record.fields
+            return
+        row: dict[str, Any] = {
+            "session": session.index,
+            "source_index": self.source_index,
+            "line_no": line_no,
+        }
+        row |= record.fields
+        row["ts"] = record.prefix.ts
+        row["prefills_since"] = int(bool(record.fields.get("prompt_tok_s")))
+        rows.append(row)
+        session.add_batches("decode_window", 1, record.prefix.ts, record.prefix.ts, line_no)
+
+    def _with_year(self, ts: datetime | None) -> datetime | None:
+        """A time printed without its year, in the last year that does not put it after the log's end."""
+        for year in (self._newest.year, self._newest.year - 1):
+            try:
+                found = ts.replace(year=year) if ts else None
+            except ValueError:  # 29 February
+                continue
+            if found is None or found <= self._newest + timedelta(days=1):
+                return found
+        return None
+
     def _profile(self, line_no: int, record: Record) -> None:
         session = self.current
         self.buffer.profile.append(_profile_row(line_no, record, self.source_index, session.index))
@@ -167,7 +204,7 @@ class Splitter:
             manifest.take(session, record.fields, line_no)
         elif kind.name == "speclog_workload":
             session.marks.append(_mark(line_no, record))
-        elif kind.name == "ready":
+        elif kind.ready:
             session.ready_at = session.ready_at or record.prefix.ts
 
     def _continue_event(self, line_no: int, prefix: Prefix, message: str) -> bool:

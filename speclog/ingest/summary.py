@@ -54,6 +54,8 @@ def summarise(
     low, high = version_range(session)
     span = low if low == high else f"{low}..{high or ''}"
     detail = "" if session.n_windows else "never served"
+    if session.bench_rows and session.start_rank == 0 and not session.n_windows:
+        detail = "client results without a server log"
     if state == "removed":
         detail = f"the run was removed; speclog runs restore {session.run_id} brings it back"
     return IngestSummary(

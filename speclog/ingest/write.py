@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from speclog.ingest import sidecars
-from speclog.ingest.sources import chunks, open_bytes
+from speclog.ingest.sources import chunks, open_bytes, written_at
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LogIngest:
         """Read and write. Raises OSError when the log cannot be read, StoreError when the store cannot be."""
         from speclog.ingest.reader import LogReader
 
-        reader = LogReader()
+        reader = LogReader(newest=written_at(self._path))
         with _parsed(self._path) as parsed:
             if self._read(reader, parsed):
                 return self._write_at_once(reader)
@@ -69,6 +69,9 @@ class LogIngest:
         from speclog.store import open_store
 
         sessions = self._finish(reader)
+        if not sessions:
+            alone = sidecars.standalone(self._path)
+            sessions = [alone] if alone else []
         if not sessions:
             return [IngestSummary(self._path, "unusable", detail=why_nothing(reader))]
         with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
@@ -97,7 +100,7 @@ class LogIngest:
             with _parsed(self._path) as again:  # a lake lost the transaction to another writer
                 from speclog.ingest.reader import LogReader
 
-                found[:] = self._stream(store, LogReader(), again)
+                found[:] = self._stream(store, LogReader(newest=written_at(self._path)), again)
 
         with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
             try:

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS raw_run (
     version VARCHAR,                  -- exact engine version when known, else NULL
     version_min VARCHAR,              -- inferred range when not exact
     version_max VARCHAR,
-    version_source VARCHAR,           -- 'manifest' | 'server_info' | 'bench' | 'inferred' | NULL
+    version_source VARCHAR,           -- 'manifest' | 'log' | 'profile' | 'server_info' | 'bench' | 'inferred' | NULL
     started_at TIMESTAMP,             -- first timestamp of the session
     ended_at TIMESTAMP,               -- last timestamp
     ready_at TIMESTAMP,               -- 'fired up and ready to roll'

@@ -1,5 +1,6 @@
 """A store in a temporary place, and small logs in SGLang's shapes."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,18 @@ from speclog.store import open_store
 Rows = Callable[..., list[tuple[Any, ...]]]
 
 
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with its schema and nothing in it."""
+    path = tmp_path_factory.mktemp("empty") / "store.duckdb"
+    with open_store(str(path), read_only=False):
+        return path
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> str:
-    """The path of a store that does not exist yet."""
-    return str(tmp_path / "store.duckdb")
+def store(tmp_path: Path, empty_store: Path) -> str:
+    """The path of an empty store of one's own."""
+    return str(shutil.copy(empty_store, tmp_path / "store.duckdb"))
 
 
 @pytest.fixture
