@@ -72,6 +72,9 @@ class Splitter:
         session.see_time(prefix.ts)
         if kind.noise:
             return
+        if kind.shape == "pieces":  # the column reader left it: it was cut short
+            session.miss(message)
+            return
         if kind.engine and not kind.joins:
             session.engine = session.engine or kind.engine
             session.identity = session.identity or text

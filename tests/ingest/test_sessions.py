@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sglang_lines import ARGS, decode, prefill, start
 
 from speclog.ingest.api import IngestSummary, ingest_paths
@@ -173,6 +174,7 @@ def test_clock_jumps_do_not_reorder(ingest: Ingest, rows: Rows) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_and_long_logs_give_the_same(tmp_path: Path, monkeypatch: Any) -> None:
     """A log written along while it is read gives what one written at once gives."""
     from speclog.ingest import sources, write

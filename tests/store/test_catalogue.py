@@ -37,7 +37,8 @@ def test_a_changed_catalogue_reaches_writers_at_once_and_readers_as_an_overlay(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "things.toml"
-    monkeypatch.setattr(catalogue, "files", lambda: [path])
+    shipped = catalogue.files()  # other views need these
+    monkeypatch.setattr(catalogue, "files", lambda: [*shipped, path])
     path.write_text('[[thing]]\nname = "one"\n')
     schema.definitions.cache_clear()
     try:
