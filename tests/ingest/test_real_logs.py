@@ -7,6 +7,8 @@ import pytest
 from speclog.ingest.api import ingest_paths
 from speclog.store import Store, open_store
 
+pytestmark = pytest.mark.slow  # each opens a store of its own
+
 # log: (batch size, clean windows, accept length, round ms), from the README beside the logs.
 CLEAN = {
     "base": [(1, 46, 1.0, 4.819), (8, 11, 1.0, 4.92)],

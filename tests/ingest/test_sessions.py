@@ -10,6 +10,7 @@ from sglang_lines import ARGS, decode, prefill, start
 
 from speclog.ingest.api import IngestSummary, ingest_paths
 
+pytestmark = pytest.mark.slow  # each opens a store of its own
 Ingest = Callable[..., list[IngestSummary]]
 Rows = Callable[..., list[tuple[Any, ...]]]
 MANIFEST = {
