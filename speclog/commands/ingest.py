@@ -1,58 +1,87 @@
 """`speclog ingest LOG...`: read logs into the store."""
 
+from __future__ import annotations
+
 import json
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from speclog.console import clean, say
-from speclog.errors import ExitCode
+from speclog.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from speclog.ingest.summary import IngestSummary
 
 
 @click.command(
     epilog="Example: speclog ingest logs/*.log runs/ old.log.gz && speclog runs",
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("--follow", "-f", is_flag=True, help="Go on reading one log as it grows; Ctrl-C ends.")
+@click.option("--group", is_flag=True, help="The logs are those of one server's nodes: one run.")
 @click.option("--json", "as_json", is_flag=True, help="Print an array of summaries.")
 @click.option("--verbose", "-v", is_flag=True, help="Show samples of the lines that were not understood.")
 @click.pass_obj
-def command(obj: dict[str, object], logs: tuple[str, ...], as_json: bool, verbose: bool) -> None:
+def command(
+    obj: dict[str, object], logs: tuple[str, ...], follow: bool, group: bool, as_json: bool, verbose: bool
+) -> None:
     """Read SGLang (and vLLM) server logs into the store.
 
     LOG is a file, a glob, a directory, a .gz or .zst file, or - for standard input. Files beside a log that
     belong to it by name (NAME.server_info.json, NAME.bench*.jsonl, NAME.bench*.txt) are read with it. Reading
     the same log twice changes nothing. Exit code 3 when any input could not be used.
     """
-    from speclog.ingest.api import IngestSummary, ingest_paths
+    from speclog.ingest.api import ingest_paths
     from speclog.ingest.progress import progress_bar
 
     def show(summary: IngestSummary) -> None:
         for line in describe(summary, verbose=verbose):
             (say if as_json or summary.status == "unusable" else _out)(line)
 
+    if follow:
+        _follow(obj, logs, as_json=as_json, verbose=verbose)
+        return
     with progress_bar(logs) as advance:
         found = ingest_paths(
             logs,
             store_target=str(obj["store"]),
             lock_timeout=float(str(obj["lock_timeout"])),
+            group=group,
             progress=advance,
             on_summary=show,
         )
+    _end(found, as_json=as_json)
+
+
+def _end(found: list[IngestSummary], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps([summary.as_dict() for summary in found], indent=2))
     if any(summary.status == "unusable" for summary in found):
         sys.exit(int(ExitCode.INPUT))
 
 
+def _follow(obj: dict[str, object], logs: tuple[str, ...], *, as_json: bool, verbose: bool) -> None:
+    from speclog.ingest.follow import follow_log
+
+    if len(logs) != 1:
+        raise UsageError("--follow takes one log")
+    say(f"following {clean(logs[0])}; Ctrl-C ends")
+    timeout = float(str(obj["lock_timeout"]))
+    found = follow_log(logs[0], store_target=str(obj["store"]), lock_timeout=timeout)
+    for summary in found:
+        for line in describe(summary, verbose=verbose):
+            (say if as_json or summary.status == "unusable" else _out)(line)
+    _end(found, as_json=as_json)
+
+
 def _out(line: str) -> None:
     print(line, flush=True)
 
 
-def describe(summary: object, *, verbose: bool = False) -> list[str]:
+def describe(summary: IngestSummary, *, verbose: bool = False) -> list[str]:
     """One line about a summary; with ``verbose`` also samples of what was not understood."""
-    from speclog.ingest.api import IngestSummary
-
-    assert isinstance(summary, IngestSummary)
     path = clean(summary.path)
     if summary.status == "unusable":
         return [f"{path}: unusable: {clean(summary.detail)}"]

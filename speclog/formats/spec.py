@@ -116,6 +116,12 @@ def load_kinds() -> tuple[Kind, ...]:
     return tuple(kinds)
 
 
+@cache
+def early_kinds() -> frozenset[str]:
+    """Names of the kinds that a server prints before its arguments."""
+    return frozenset(kind.name for kind in load_kinds() if kind.prestart)
+
+
 def read_kinds(path: Path) -> list[Kind]:
     """The kinds declared in one file. Raises DeclarationError."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from speclog.ingest.group import ingest_group, manifest_node
 from speclog.ingest.sources import Source, expand
 from speclog.ingest.summary import IngestSummary
 from speclog.ingest.write import LogIngest, Progress
@@ -17,31 +18,55 @@ def ingest_paths(
     *,
     store_target: str,
     lock_timeout: float = 20.0,
+    group: bool = False,
     progress: Progress | None = None,
     on_summary: Callable[[IngestSummary], None] | None = None,
 ) -> list[IngestSummary]:
     """Read logs (files, globs, directories, '-') into a store; one summary a session, in order.
 
-    An input that cannot be used gives a summary with status 'unusable' and its reason; the others are still
-    ingested. Each log is one transaction. Raises StoreError when the store cannot be written.
+    ``group``: the logs are those of one server's nodes and make one run; logs whose manifests name one
+    session and different nodes do so in any case. An input that cannot be used gives a summary with status
+    'unusable' and its reason; the others are still ingested. Each run is one transaction. Raises StoreError
+    when the store cannot be written.
     """
     summaries: list[IngestSummary] = []
-    for source in expand(paths):
-        for summary in _ingest(source, store_target, lock_timeout, progress):
+    for sources in grouped(expand(paths), together=group):
+        for summary in _ingest(sources, store_target, lock_timeout, progress):
             if on_summary is not None:
                 on_summary(summary)
             summaries.append(summary)
     return summaries
 
 
+def grouped(sources: Sequence[Source], *, together: bool) -> list[list[Source]]:
+    """Sources that make one run: all usable ones if ``together``, else the nodes of one manifest session."""
+    groups: dict[object, list[Source]] = {}
+    seen: set[tuple[str, int]] = set()
+    for source in sources:
+        key: object = source
+        if not source.problem:
+            node = manifest_node(source.path)
+            if together:
+                key = "together"
+            elif node is not None and node not in seen:
+                seen.add(node)
+                key = node[0]
+        groups.setdefault(key, []).append(source)
+    return list(groups.values())
+
+
 def _ingest(
-    source: Source, target: str, lock_timeout: float, progress: Progress | None
+    sources: Sequence[Source], target: str, lock_timeout: float, progress: Progress | None
 ) -> list[IngestSummary]:
-    if source.problem:
-        return [IngestSummary(source.path, "unusable", detail=source.problem)]
+    first = sources[0].path
+    if sources[0].problem:
+        return [IngestSummary(first, "unusable", detail=sources[0].problem)]
     try:
-        return LogIngest(source.path, target, lock_timeout, progress).run()
+        if len(sources) > 1:
+            return ingest_group([source.path for source in sources], target, lock_timeout, progress)
+        return LogIngest(first, target, lock_timeout, progress).run()
     except EOFError:
-        return [IngestSummary(source.path, "unusable", detail="compressed file that ends too early")]
+        return [IngestSummary(first, "unusable", detail="compressed file that ends too early")]
     except OSError as error:
-        return [IngestSummary(source.path, "unusable", detail=error.strerror or str(error))]
+        path = error.filename if isinstance(error.filename, str) else first
+        return [IngestSummary(path, "unusable", detail=error.strerror or str(error))]

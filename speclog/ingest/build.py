@@ -22,6 +22,8 @@ PARSER_VERSION = 1
 
 Frames = dict[str, "pl.DataFrame"]
 Row = dict[str, Any]
+Written = set[tuple[int, str, str]]
+"""(session, table, name) of what was said once and is in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,30 @@ def row_frames(buffer: Buffer, sessions: Sequence[Session]) -> Frames:
     return {name: frame for name, frame in tables.items() if not frame.is_empty()}
 
 
-def session_frames(sessions: Sequence[Session], origin: Origin) -> Frames:
-    """What is said once of each session: run, ingest, arguments, environment, facts, benchmark results."""
+def session_frames(sessions: Sequence[Session], origin: Origin, written: Written | None = None) -> Frames:
+    """What is said once of each session: run, ingest, arguments, environment, facts, benchmark results.
+
+    ``written``, kept from call to call while a log is followed, says which of these are in the store.
+    """
     found: dict[str, list[Row]] = {}
     for session in sessions:
         facts.derive(session)
         for table, rows in _session_rows(session, origin):
-            found.setdefault(table, []).extend(row | _ids(session) for row in rows)
+            new = rows if written is None else _unwritten(session, table, rows, written)
+            found.setdefault(table, []).extend(row | _ids(session) for row in new)
     return {f"raw_{table}": rows_frame(rows, table) for table, rows in found.items() if rows}
+
+
+def _unwritten(session: Session, table: str, rows: list[Row], written: Written) -> list[Row]:
+    if table in {"run", "ingest"}:
+        return rows
+    new = []
+    for row in rows:
+        key = (session.index, table, str(row.get("name") or row.get("prefix") or row.get("line_no")))
+        if key not in written:
+            written.add(key)
+            new.append(row)
+    return new
 
 
 def _session_rows(session: Session, origin: Origin) -> Iterator[tuple[str, list[Row]]]:
@@ -200,6 +218,7 @@ def _run(session: Session, origin: Origin) -> Row:
         "git_commit": _text(manifest.get("git_commit")),
         "manifest_line": session.manifest_line,
         "server_args_line": session.args_line,
+        "last_line": session.last_line,
     }
 
 

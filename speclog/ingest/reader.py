@@ -11,7 +11,7 @@ import polars as pl
 from speclog.ingest.batches import Parsed, parse_chunk
 from speclog.ingest.rows import Buffer
 from speclog.ingest.splitter import Splitter
-from speclog.ingest.stitch import Stitcher
+from speclog.ingest.stitch import KeptRanks, Stitcher
 
 if TYPE_CHECKING:
     from speclog.ingest.session import Session
@@ -20,13 +20,20 @@ if TYPE_CHECKING:
 class LogReader:
     """Feed it chunks of whole lines in order (only the last line of all may lack its end)."""
 
-    def __init__(self, source_index: int = 0, newest: datetime | None = None) -> None:
+    def __init__(
+        self, source_index: int = 0, newest: datetime | None = None, kept_ranks: KeptRanks | None = None
+    ) -> None:
         self.lines = 0
         self.bytes = 0
         self.binary = False
         self.buffer = Buffer()
         self._splitter = Splitter(self.buffer, source_index, newest)
-        self._stitcher = Stitcher(source_index)
+        self._stitcher = Stitcher(source_index, kept_ranks)
+
+    @property
+    def kept_ranks(self) -> KeptRanks:
+        """Whose lines count; give it to the readers of the other nodes' logs."""
+        return self._stitcher.kept
 
     @property
     def sessions(self) -> list[Session]:

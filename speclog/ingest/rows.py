@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from speclog.formats.spec import early_kinds
+
 if TYPE_CHECKING:
     import polars as pl
-
-_KEPT_EVENTS = 64  # events a session that begins later may still claim
 
 
 @dataclass
@@ -21,6 +21,7 @@ class Buffer:
     profile: list[dict[str, Any]] = field(default_factory=list)
     intervals: list[dict[str, Any]] = field(default_factory=list)
     n_rows: int = 0
+    open_event: dict[str, Any] | None = None  # a traceback that may go on
 
     def add(self, table: str, frame: pl.DataFrame) -> None:
         """Add batch rows."""
@@ -32,28 +33,52 @@ class Buffer:
         """Rows held; an event weighs as much as several batch rows."""
         return self.n_rows + 4 * (len(self.events) + len(self.profile) + len(self.intervals))
 
+    @property
+    def held(self) -> bool:
+        """Whether the newest rows could still be changed by the next line."""
+        return self.open_event is not None or bool(self.intervals)
+
+    def settle(self) -> None:
+        """Take the newest rows as complete."""
+        self.open_event = None
+        for row in self.intervals:
+            row.setdefault("joined", True)
+
     def take(
         self, hold: Collection[int] = (), drop: Collection[int] = (), *, all_events: bool = True
     ) -> Buffer:
         """Remove and return the rows to write now: all but those of sessions to ``hold`` or to ``drop``.
 
-        Unless ``all_events``, the newest events stay, as the next session may claim them.
+        Unless ``all_events``, what the next line may change stays: events that the next session may claim, a
+        traceback that may go on, an interval whose second line may follow.
         """
         free = {*hold, *drop}
         out, kept = Buffer(), Buffer()
         for table, frames in self.frames.items():
             for frame in frames:
                 _divide(table, frame, hold, free, out, kept)
-        newest = [] if all_events else self.events[-_KEPT_EVENTS:]
-        older = self.events[: len(self.events) - len(newest)]
-        out.events = [row for row in older if row["session"] not in free]
+        events = len(self.events) if all_events else self._settled_events()
+        intervals = len(self.intervals) if all_events else self._settled_intervals()
+        out.events = [row for row in self.events[:events] if row["session"] not in free]
         out.profile = [row for row in self.profile if row["session"] not in free]
-        out.intervals = [row for row in self.intervals if row["session"] not in free]
+        out.intervals = [row for row in self.intervals[:intervals] if row["session"] not in free]
         self.frames, self.n_rows = kept.frames, kept.n_rows
-        self.events = [row for row in older if row["session"] in hold] + newest
+        self.events = [row for row in self.events[:events] if row["session"] in hold] + self.events[events:]
         self.profile = [row for row in self.profile if row["session"] in hold]
-        self.intervals = [row for row in self.intervals if row["session"] in hold]
+        self.intervals = [
+            row for row in self.intervals[:intervals] if row["session"] in hold
+        ] + self.intervals[intervals:]
         return out
+
+    def _settled_events(self) -> int:
+        n = len(self.events)
+        while n and (self.events[n - 1]["kind"] in early_kinds() or self.events[n - 1] is self.open_event):
+            n -= 1
+        return n
+
+    def _settled_intervals(self) -> int:
+        n = len(self.intervals)
+        return n - 1 if n and not self.intervals[-1].get("joined") else n
 
 
 def _divide(

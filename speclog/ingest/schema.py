@@ -34,7 +34,7 @@ def table_schema(table: str) -> dict[str, pl.DataType]:
 
 
 _ELSEWHERE = {"decode_window": ("decode_detail",)}
-_OWN = frozenset({"session"})  # columns that only tie rows together while a log is read
+_OWN = frozenset({"session", "joined"})  # columns that only tie rows together while a log is read
 
 
 def conform(frame: pl.DataFrame, table: str) -> pl.DataFrame:

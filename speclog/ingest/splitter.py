@@ -6,13 +6,12 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from speclog.formats.engine import Record, read_message, recognise
 from speclog.formats.prefix import Prefix, split_prefix
 from speclog.formats.server_args import parse_server_args
-from speclog.formats.spec import Kind, load_kinds
+from speclog.formats.spec import Kind, early_kinds
 from speclog.ingest import facts, manifest
 from speclog.ingest.rows import Buffer
 from speclog.ingest.session import Mark, Session
@@ -33,7 +32,6 @@ class Splitter:
         self.sessions = [Session(0, 1)]
         self.buffer = buffer
         self.source_index = source_index
-        self._open: dict[str, Any] | None = None  # a multi-line event that may go on
         self._pieces: list[str] = []  # a server_args line that was cut
         self._pieces_line = 0
         self._synthetic = False
@@ -53,9 +51,9 @@ class Splitter:
             prefix = replace(prefix, ts=self._with_year(prefix.ts))
         if self._pieces and self._continue_args(line_no, prefix, message):
             return
-        if self._open is not None and self._continue_event(line_no, prefix, message):
+        if self.buffer.open_event is not None and self._continue_event(line_no, prefix, message):
             return
-        self._open = None
+        self.buffer.open_event = None
         kind = recognise(message)
         if kind is not None:
             self._record(line_no, text, kind, prefix, message, batches)
@@ -148,7 +146,7 @@ class Splitter:
         session, rows = self.current, self.buffer.intervals
         if record.kind.joins:
             if rows and rows[-1]["session"] == session.index and line_no - rows[-1]["line_no"] <= _MAX_GAP:
-                rows[-1] |= record.fields
+                rows[-1] |= record.fields | {"joined": True}
             return
         row: dict[str, Any] = {
             "session": session.index,
@@ -199,7 +197,7 @@ class Splitter:
         session.seen[kind.name] += 1
         session.layout |= line_flags(kind.name, record.message)
         if kind.multiline:
-            self._open = event
+            self.buffer.open_event = event
         if kind.end_reason:
             session.may_end(line_no, kind.end_reason)
         facts.from_record(session, line_no, record)
@@ -212,7 +210,7 @@ class Splitter:
 
     def _continue_event(self, line_no: int, prefix: Prefix, message: str) -> bool:
         """Keep the lines of a traceback together: they carry no prefix."""
-        event = self._open
+        event = self.buffer.open_event
         if event is None or prefix.style or line_no - event["line_end"] > _MAX_GAP:
             return False
         kind = recognise(message)
@@ -224,17 +222,12 @@ class Splitter:
         return True
 
 
-@cache
-def _early() -> frozenset[str]:
-    return frozenset(kind.name for kind in load_kinds() if kind.prestart)
-
-
 def _belongs_to_next(event: dict[str, Any], old: Session) -> bool:
     """Whether an event at the end of a session was printed by the server that follows."""
     kind, line_no = str(event["kind"]), int(event["line_no"])
     if old.ended is not None:
         return kind != "speclog_end"
-    return kind in _early() and line_no > max(old.last_window_line, old.args_line or 0)
+    return kind in early_kinds() and line_no > max(old.last_window_line, old.args_line or 0)
 
 
 def _mark(line_no: int, record: Record) -> Mark:

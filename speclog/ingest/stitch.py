@@ -20,16 +20,16 @@ _KEYS = ("dp_rank", "pp_rank", "tp_rank")
 _GROUP = ["session", "dp_rank"]
 _WINDOWS, _PREFILLS = "decode_window", "prefill_batch"
 Key = tuple[int, int]
+KeptRanks = dict[Key, tuple[int, int]]
+"""(session, DP rank) to the PP and TP rank whose lines count."""
 
 
 class Stitcher:
     """What must be remembered from chunk to chunk."""
 
-    def __init__(self, source_index: int = 0) -> None:
+    def __init__(self, source_index: int = 0, kept: KeptRanks | None = None) -> None:
         self._source_index = source_index
-        self._kept: dict[
-            Key, tuple[int, int]
-        ] = {}  # (session, DP rank): the PP and TP rank whose lines count
+        self.kept: KeptRanks = {} if kept is None else kept
         self._pending: dict[Key, int] = {}  # prefill lines not yet followed by a decode line
 
     def add(
@@ -65,11 +65,11 @@ class Stitcher:
         seen = pl.concat(tags).unique().sort("session", *_KEYS)
         twice = False
         for session, dp, pp, tp in seen.iter_rows():
-            twice |= self._kept.setdefault((session, dp), (pp, tp)) != (pp, tp)
+            twice |= self.kept.setdefault((session, dp), (pp, tp)) != (pp, tp)
         if not twice:
             return rows
         chosen = pl.DataFrame(
-            [(*key, *ranks) for key, ranks in self._kept.items()],
+            [(*key, *ranks) for key, ranks in self.kept.items()],
             schema=dict.fromkeys(("session", *_KEYS), pl.Int64),
             orient="row",
         )

@@ -49,7 +49,7 @@ class LogIngest:
         from speclog.ingest.reader import LogReader
 
         reader = LogReader(newest=written_at(self._path))
-        with _parsed(self._path) as parsed:
+        with parsed_chunks(self._path) as parsed:
             if self._read(reader, parsed):
                 return self._write_at_once(reader)
             return self._write_along(reader, parsed)
@@ -97,7 +97,7 @@ class LogIngest:
             if first is not None:
                 found[:] = self._stream(store, *first)
                 return
-            with _parsed(self._path) as again:  # a lake lost the transaction to another writer
+            with parsed_chunks(self._path) as again:  # a lake lost the transaction to another writer
                 from speclog.ingest.reader import LogReader
 
                 found[:] = self._stream(store, LogReader(newest=written_at(self._path)), again)
@@ -182,7 +182,7 @@ def _state(store: Store, session: Session) -> str | None:
 
 
 @contextmanager
-def _parsed(path: str) -> Iterator[Iterator[Parsed]]:
+def parsed_chunks(path: str) -> Iterator[Iterator[Parsed]]:
     """The chunks of a log, read by two workers, in order. Raises OSError when it cannot be opened."""
     with open_bytes(path) as stream:
         blocks = chunks(stream)

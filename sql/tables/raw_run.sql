@@ -1,4 +1,5 @@
--- raw_run: one row a session. Grain: ingest_id. What the log itself says; derived columns are in view run.
+-- raw_run: one row a session; while a log is followed, a newer one each time rows are written (the greatest last_line
+-- counts). Grain: (ingest_id, last_line). What the log itself says; derived columns are in view run.
 CREATE TABLE IF NOT EXISTS raw_run (
     ingest_id VARCHAR NOT NULL,
     run_id VARCHAR NOT NULL,
@@ -23,5 +24,6 @@ CREATE TABLE IF NOT EXISTS raw_run (
     host_hash VARCHAR,
     git_commit VARCHAR,
     manifest_line BIGINT,             -- line of SPECLOG_MANIFEST, NULL without one
-    server_args_line BIGINT
+    server_args_line BIGINT,
+    last_line BIGINT                  -- of the session when this row was written
 );

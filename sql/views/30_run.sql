@@ -71,8 +71,11 @@ SELECT
     i.unknown_lines,
     i.ingest_id,
     i.ingested_at
-FROM raw_run AS r
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY ingest_id ORDER BY last_line DESC NULLS LAST) AS place FROM raw_run
+) AS r
 JOIN current_ingest AS i USING (ingest_id)
 LEFT JOIN arg AS a ON a.run_id = r.run_id
 LEFT JOIN printed AS p ON p.ingest_id = r.ingest_id
-LEFT JOIN tag AS t ON t.run_id = r.run_id;
+LEFT JOIN tag AS t ON t.run_id = r.run_id
+WHERE r.place = 1;

@@ -1,0 +1,111 @@
+"""`--follow`: a log into the store while it is being written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from speclog.ingest.sidecars import stem
+from speclog.ingest.sources import written_at
+from speclog.ingest.summary import IngestSummary, summarise, why_nothing
+from speclog.ingest.tail import POLL_S, whole_lines
+
+if TYPE_CHECKING:
+    from speclog.ingest.build import Written
+    from speclog.ingest.reader import LogReader
+    from speclog.ingest.session import Session
+
+FLUSH_S = 2.0
+_FLUSH_ROWS = 200_000
+
+
+def follow_log(
+    path: str,
+    *,
+    store_target: str,
+    lock_timeout: float = 20.0,
+    stop: Callable[[], bool] = lambda: False,
+    flush_s: float = FLUSH_S,
+    poll_s: float = POLL_S,
+    on_flush: Callable[[list[IngestSummary]], None] | None = None,
+) -> list[IngestSummary]:
+    """Follow a log by name until ``stop()`` or Ctrl-C, writing what came every ``flush_s`` seconds.
+
+    All rows of a session carry one ingest_id; each write appends a newer row to raw_run and raw_ingest, which
+    the views prefer. The store is open only while it is written. Returns the last summaries.
+    """
+    from speclog.ingest.reader import LogReader
+
+    follower = _Follower(
+        path, LogReader(newest=None if path == "-" else _date(path)), store_target, lock_timeout
+    )
+    due = time.monotonic()
+    try:
+        for block in whole_lines(path, stop, poll_s):
+            if block:
+                follower.take(block)
+            else:
+                follower.idle()
+            if follower.fresh and (time.monotonic() >= due or follower.reader.buffer.size > _FLUSH_ROWS):
+                found = follower.flush()
+                due = time.monotonic() + flush_s
+                if on_flush is not None:
+                    on_flush(found)
+    except KeyboardInterrupt:
+        pass
+    return follower.flush(last=True)
+
+
+def _date(path: str) -> datetime | None:
+    try:
+        return written_at(path)
+    except OSError:
+        return None
+
+
+class _Follower:
+    """The reader, and what of its sessions is written."""
+
+    def __init__(self, path: str, reader: LogReader, target: str, lock_timeout: float) -> None:
+        self.path, self.reader = path, reader
+        self.fresh = False
+        self._target, self._lock_timeout = target, lock_timeout
+        self._written: Written = set()
+        self._done: set[int] = set()
+
+    def take(self, block: bytes) -> None:
+        self.reader.feed(block)
+        self.fresh = True
+
+    def idle(self) -> None:
+        """Nothing came for a while: what could have gone on with the next line did not."""
+        if not self.fresh and self.reader.buffer.held:
+            self.fresh = True
+            self.reader.buffer.settle()
+
+    def flush(self, *, last: bool = False) -> list[IngestSummary]:
+        """Write what is new; summaries of all sessions. ``last``: also what the next line could change."""
+        from speclog.ingest.build import Origin, row_frames, session_frames
+        from speclog.store import open_store
+
+        sessions = self.reader.finish()
+        if not sessions:
+            return [IngestSummary(self.path, "unusable", detail=why_nothing(self.reader))]
+        names = self._names(sessions)
+        if self.fresh or (last and self.reader.buffer.size):
+            live = [s for s in sessions if s.index not in self._done]
+            rows = row_frames(self.reader.buffer.take(all_events=last), self.reader.sessions)
+            for session in live:
+                session.flushed = True
+            origin = Origin(self.path, self.reader.bytes, names)
+            with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
+                store.append(rows | session_frames(live, origin, self._written))
+            self._done |= {s.index for s in live if s.followed}
+            self.fresh = False
+        return [summarise(self.path, s, names[s.index], None, []) for s in sessions]
+
+    def _names(self, sessions: list[Session]) -> dict[int, str]:
+        name = "stdin" if self.path == "-" else stem(self.path)
+        return {s.index: name if place == 0 else f"{name}#{place + 1}" for place, s in enumerate(sessions)}

@@ -1,0 +1,153 @@
+"""A log that grows under the reader: no row lost, none twice, through rotation and truncation."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sglang_lines import decode, prefill, start
+
+from speclog.ingest.api import ingest_paths
+from speclog.ingest.follow import follow_log
+from speclog.ingest.tail import whole_lines
+from speclog.store import open_store
+
+pytestmark = pytest.mark.slow
+
+
+class Follower:
+    """`follow_log` on a thread, stopped when the test has written all it wants."""
+
+    def __init__(self, path: Path, store: str) -> None:
+        self._stop = threading.Event()
+        options = {"store_target": store, "stop": self._stop.is_set, "flush_s": 0.2, "poll_s": 0.02}
+        self._thread = threading.Thread(target=follow_log, args=(str(path),), kwargs=options)
+        self._thread.start()
+
+    def end(self) -> None:
+        time.sleep(0.3)
+        self._stop.set()
+        self._thread.join(timeout=60)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def follow(tmp_path: Path, store: str) -> Iterator[Callable[[Path], Follower]]:
+    yield lambda path: Follower(path, store)
+
+
+def numbered(n: int) -> str:
+    return decode(n % 60, token=1000 + n) + "\n"
+
+
+def tokens(store: str) -> list[int]:
+    with open_store(store) as opened:
+        return [row[0] for row in opened.rows("SELECT token FROM decode_window ORDER BY line_no")]
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_a_growing_log(tmp_path: Path, store: str, follow: Any) -> None:
+    path = tmp_path / "a.log"
+    follower = follow(path)  # before the file is there
+    append(path, start() + "\n")
+    for n in range(60):
+        text = numbered(n)
+        append(path, text[:30])
+        time.sleep(0.01)
+        append(path, text[30:])
+        if n % 20 == 0:
+            append(path, prefill(n % 60) + "\n")
+    follower.end()
+    assert tokens(store) == [1000 + n for n in range(60)]
+    with open_store(store) as opened:
+        assert opened.rows("SELECT count(*), max(windows), bool_and(served) FROM run") == [(1, 60, True)]
+        assert opened.rows("SELECT count(*) FROM server_arg") == [(4,)]
+        assert opened.rows("SELECT count(*) > 1, count(DISTINCT ingest_id) FROM raw_ingest") == [(True, 1)]
+    # What was followed is what is there: reading the file now changes nothing.
+    assert [s.status for s in ingest_paths([path], store_target=store)] == ["unchanged"]
+
+
+def test_rotation_by_rename_in_mid_line(tmp_path: Path, store: str, follow: Any) -> None:
+    path = tmp_path / "a.log"
+    append(path, start() + "\n")
+    follower = follow(path)
+    writer = path.open("a")
+    for n in range(90):
+        text = numbered(n)
+        if n % 30 == 29:
+            writer.write(text[:50])
+            writer.flush()
+            path.rename(tmp_path / f"a.log.{n}")
+            path.touch()  # logrotate's "create": the writer has not noticed yet
+            time.sleep(0.1)
+            writer.write(text[50:])
+            writer.flush()
+            writer.close()
+            writer = path.open("a")
+        else:
+            writer.write(text)
+            writer.flush()
+        time.sleep(0.002)
+    writer.close()
+    follower.end()
+    assert tokens(store) == [1000 + n for n in range(90)]
+
+
+def test_truncation_in_place_in_mid_line(tmp_path: Path, store: str, follow: Any) -> None:
+    """logrotate's "copytruncate": a copy is made, the file is cut, the writer goes on in mid-line."""
+    path = tmp_path / "a.log"
+    append(path, start() + "\n")
+    follower = follow(path)
+    for n in range(90):
+        text = numbered(n)
+        if n % 30 == 29:
+            append(path, text[:50])
+            (tmp_path / f"a.log.{n}").write_bytes(path.read_bytes())
+            os.truncate(path, 0)
+            append(path, text[50:])
+        else:
+            append(path, text)
+        time.sleep(0.002)
+    follower.end()
+    assert tokens(store) == [1000 + n for n in range(90)]
+
+
+def test_a_cut_line_does_not_swallow_the_next(tmp_path: Path) -> None:
+    """When the next file starts with a line of its own, the cut line ends where it was cut."""
+    path = tmp_path / "a.log"
+    path.write_text("[2026-01-29 01:16:02] Decode batch, #runn")
+    blocks = whole_lines(str(path), poll_s=0.01)
+    assert next(blocks) == b""
+    path.rename(tmp_path / "a.log.1")
+    path.write_text(numbered(1))
+    found = b""
+    while not found:
+        found = next(blocks)
+    blocks.close()  # type: ignore[attr-defined]
+    assert found.decode() == "[2026-01-29 01:16:02] Decode batch, #runn\n" + numbered(1)
+
+
+def test_a_crash_is_written_though_nothing_follows_it(tmp_path: Path, store: str) -> None:
+    path = tmp_path / "a.log"
+    trace = "[2026-01-29 01:16:09] Scheduler hit an exception: Traceback (most recent call last):\n  File 1\nValueError: x\n"  # noqa: E501
+    path.write_text(start() + "\n" + numbered(1) + trace)
+    seen: list[int] = []
+
+    def stop() -> bool:
+        with open_store(store) as opened:
+            seen.append(opened.rows("SELECT count(*) FROM event WHERE kind = 'traceback'")[0][0])
+        return seen[-1] == 1
+
+    follow_log(str(path), store_target=store, stop=stop, flush_s=0.05, poll_s=0.05)
+    with open_store(store) as opened:
+        assert opened.rows("SELECT message, line_end - line_no FROM event WHERE kind = 'traceback'")[0] == (
+            trace.split("] ", 1)[1].rstrip("\n"), 2,
+        )  # fmt: skip
+        assert opened.rows("SELECT end_reason FROM run") == [("crash",)]
