@@ -35,9 +35,9 @@ class Lines:
 def read_lines(data: bytes) -> Lines:
     """Lines of a chunk of whole lines."""
     try:
-        every, replaced = _scan(data), False
-    except pl.exceptions.ComputeError:
-        every, replaced = _scan(data.decode("utf-8", "replace").encode()), True
+        every, replaced = fast_lines(data), False
+    except (pl.exceptions.ComputeError, AttributeError):  # not UTF-8, or a polars without that reader
+        every, replaced = plain_lines(data), True
     kept = every
     for literal in _drops():
         noise = kept["text"].str.contains(literal, literal=True)
@@ -47,10 +47,20 @@ def read_lines(data: bytes) -> Lines:
     return Lines(clean.with_columns(pl.col("line_no").cast(pl.Int64)), every.height, verbatim, replaced)
 
 
-def _scan(data: bytes) -> pl.DataFrame:
+def fast_lines(data: bytes) -> pl.DataFrame:
+    """All lines, split by polars. Raises ComputeError where the bytes are not UTF-8."""
     if not data:
         return pl.DataFrame(schema={"line_no": pl.Int64, "text": pl.String})
     return pl.scan_lines(data, name="text", row_index_name="line_no").collect(engine="in-memory")
+
+
+def plain_lines(data: bytes) -> pl.DataFrame:
+    """All lines, split by Python; bytes that are not UTF-8 become U+FFFD."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    text = pl.Series("text", [line.removesuffix("\r") for line in lines], dtype=pl.String)
+    return text.to_frame().with_row_index("line_no")
 
 
 @cache

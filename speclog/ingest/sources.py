@@ -87,16 +87,51 @@ def open_bytes(path: str) -> IO[bytes]:
 
 
 def _open_zst(path: str) -> IO[bytes]:
-    """Zstandard through the standard library (3.14+) or the ``zstandard`` package."""
+    """Zstandard by the standard library (3.14), the package ``zstandard``, or polars (valid UTF-8 only)."""
+    from contextlib import suppress
     from importlib import import_module
 
     for module in ("compression.zstd", "zstandard"):
-        try:
+        with suppress(ImportError):
             stream: IO[bytes] = import_module(module).open(path, "rb")
-        except ImportError:
-            continue
-        return stream
-    raise OSError("reading .zst needs the package zstandard, or: zstd -dc FILE | speclog ingest -")
+            return stream
+    return _PolarsStream(path)  # type: ignore[return-value]
+
+
+class _PolarsStream:
+    """The lines of a compressed file as a stream of bytes, by polars."""
+
+    def __init__(self, path: str) -> None:
+        import polars as pl
+
+        if not Path(path).is_file():
+            raise FileNotFoundError(2, "No such file or directory", path)
+        self._batches = iter(pl.scan_lines(path, name="text").collect_batches(chunk_size=50_000))
+
+    def read(self, size: int) -> bytes:
+        """At least ``size`` bytes of whole lines, fewer only at the end. Raises OSError when it is damaged."""
+        import polars as pl
+
+        parts, held = [], 0
+        while held < size:
+            try:
+                batch = next(self._batches, None)
+            except pl.exceptions.PolarsError as error:
+                raise OSError(
+                    f"damaged, or not UTF-8 ({str(error)[:80]}); try: zstd -dc FILE | speclog ingest -"
+                ) from None
+            if batch is None:
+                break
+            if batch.height:
+                parts.append(("\n".join(batch["text"].to_list()) + "\n").encode())
+                held += len(parts[-1])
+        return b"".join(parts)
+
+    def __enter__(self) -> _PolarsStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._batches = iter(())
 
 
 def written_at(path: str) -> datetime:

@@ -1,0 +1,28 @@
+"""The version that lines allow, for every version whose lines were measured."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from speclog.ingest.reader import LogReader
+from speclog.ingest.versions import compare_key, infer
+
+
+def test_every_measured_version_lies_in_its_inferred_range(shared: Path) -> None:
+    by_version: dict[str, list[str]] = {}
+    with (shared / "formats" / "lines.tsv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["kind"] in {"decode_batch_spec", "prefill_batch", "kv_cache_alloc", "load_weight_end", "cuda_graph_begin",  # noqa: E501
+                               "cuda_graph_end", "max_total_num_tokens", "torch_dist_begin", "server_args_shape"}:  # fmt: skip  # noqa: E501
+                by_version.setdefault(row["version"], []).append(row["line"])
+    found: dict[str, Any] = {}
+    for version, lines in by_version.items():
+        lines.sort(key=lambda line: "server_args=" not in line)
+        reader = LogReader()
+        reader.feed(("\n".join(lines) + "\n").encode())
+        found[version] = infer(reader.sessions[-1])
+        low, high = found[version]
+        assert compare_key(low) <= compare_key(version), (version, found[version])
+        assert high is None or compare_key(version) <= compare_key(high), (version, found[version])
+    print(found)
+    assert len(found) == 24
