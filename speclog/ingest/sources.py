@@ -106,10 +106,11 @@ class _PolarsStream:
 
         if not Path(path).is_file():
             raise FileNotFoundError(2, "No such file or directory", path)
-        self._batches = iter(pl.scan_lines(path, name="text").collect_batches(chunk_size=50_000))
+        lines = pl.scan_lines(path, name="text")
+        self._batches: Iterator[pl.DataFrame] = iter(lines.collect_batches(chunk_size=50_000))
 
     def read(self, size: int) -> bytes:
-        """At least ``size`` bytes of whole lines, fewer only at the end. Raises OSError when it is damaged."""
+        """At least ``size`` bytes of whole lines, fewer at the end. Raises OSError when it is damaged."""
         import polars as pl
 
         parts, held = [], 0
