@@ -45,5 +45,9 @@ lint: venv
 types: venv
 	$(BIN)/mypy --no-error-summary speclog
 
+## bench-ingest: how fast logs get in, against ripgrep, lnav and a Python loop; rewrites docs/performance.md
+bench-ingest: venv
+	$(BIN)/python bench/ingest.py
+
 clean:
 	rm -rf $(VENV) .demo .bench build dist

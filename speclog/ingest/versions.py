@@ -66,7 +66,8 @@ _RULES: list[tuple[Callable[[_Seen], bool], Range]] = [
     (lambda s: s.field("decode_window.graph") and s.line("available_mem"), ("0.4.8", "0.4.8")),
     (lambda s: s.flag("dot") and s.field("decode_window.graph"), ("0.4.6", "0.4.8")),
     (lambda s: s.field("decode_window.largest_len"), ("0.4.3", "0.4.3")),
-    (lambda s: s.flag("dot") and s.field("decode_window.gen_tok_s"), ("0.4.4", "0.4.4")),
+    (lambda s: s.flag("dot") and s.flag("trailing"), ("0.4.4", "0.4.4")),
+    (lambda s: s.flag("dot") and s.field("decode_window.gen_tok_s"), ("0.4.4", "0.4.6")),
 ]
 
 # Kind of line, text in it, and what the pair is called in the rules.
