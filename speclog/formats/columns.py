@@ -64,7 +64,9 @@ def _complete(parts: list[pl.DataFrame], kind: Kind) -> pl.DataFrame:
     )
     if any(name not in found.columns for name in (*kind.required, "line_no")):
         return pl.DataFrame()
-    return found.drop_nulls(list(kind.required)).sort("line_no")
+    if any(found[name].null_count() for name in kind.required):
+        found = found.drop_nulls(list(kind.required))
+    return found if len(parts) == 1 else found.sort("line_no")
 
 
 def _layout(line: str, kind: Kind) -> _Layout | None:

@@ -145,6 +145,30 @@ def chunks(stream: IO[bytes], size: int = CHUNK) -> Iterator[bytes]:
 
     A line longer than a chunk is given whole, as the memory it takes cannot be saved.
     """
+    read_into = getattr(stream, "readinto", None)
+    if read_into is None:
+        yield from _chunks_of_reads(stream, size)
+        return
+    buffer = bytearray(size)  # one, reused: fresh memory costs more than copying
+    held = 0
+    while True:
+        if held == len(buffer):
+            buffer.extend(bytes(len(buffer)))
+        with memoryview(buffer) as view:
+            got = read_into(view[held:])
+            if not got:
+                break
+            held += got
+            cut = buffer.rfind(b"\n", held - got, held) + 1
+            if cut and (held == len(buffer) or cut >= size // 2):
+                yield bytes(view[:cut])
+                view[: held - cut] = bytes(view[cut:held])
+                held -= cut
+    if held:
+        yield bytes(buffer[:held])
+
+
+def _chunks_of_reads(stream: IO[bytes], size: int) -> Iterator[bytes]:
     rest = b""
     while block := stream.read(size):
         cut = block.rfind(b"\n") + 1

@@ -43,14 +43,26 @@ class Stitcher:
         rows = {table: _sessions_of(frame, sessions) for table, frame in typed.items()}
         _look(rows, kept, sessions)
         rows = self._one_rank(rows, sessions)
-        if _WINDOWS in rows or _PREFILLS in rows:
-            rows = self._prefills_since(rows)
+        rows = {table: frame for table, frame in rows.items() if not frame.is_empty()}
+        if rows:
+            key = _only_key(rows)
+            rows = self._prefills_since(rows) if key is None else self._prefills_of_one(rows, key)
         for table, frame in rows.items():
-            if frame.is_empty():
-                continue
             done = _steps(frame, sessions)
             buffer.add(table, done.with_columns(source_index=pl.lit(self._source_index)))
             _count(table, frame, sessions)
+
+    def _prefills_of_one(self, rows: dict[str, pl.DataFrame], key: Key) -> dict[str, pl.DataFrame]:
+        """`_prefills_since` for a chunk of one session and DP rank, which nearly all are: no grouping."""
+        prefills = rows[_PREFILLS]["line_no"] if _PREFILLS in rows else pl.Series([], dtype=pl.Int64)
+        before = self._pending.get(key, 0)
+        if _WINDOWS not in rows:
+            self._pending = {key: before + len(prefills)}
+            return rows
+        sums = prefills.search_sorted(rows[_WINDOWS]["line_no"]).cast(pl.Int32)
+        since = sums - sums.shift(1, fill_value=-before)
+        self._pending = {key: len(prefills) - int(sums[-1])}
+        return rows | {_WINDOWS: rows[_WINDOWS].with_columns(since.alias("prefills_since"))}
 
     def _one_rank(
         self, rows: dict[str, pl.DataFrame], sessions: Sequence[Session]
@@ -61,8 +73,8 @@ class Stitcher:
         """
         if not any({"pp_rank", "tp_rank"} & set(frame.columns) for frame in rows.values()):
             return rows
-        tags = [_ranks(frame).select("session", *_KEYS).unique() for frame in rows.values()]
-        seen = pl.concat(tags).unique().sort("session", *_KEYS)
+        tags = [_ranks(frame if _uniform(frame) is None else frame.head(1)) for frame in rows.values()]
+        seen = pl.concat(tags).select("session", *_KEYS).unique().sort("session", *_KEYS)
         twice = False
         for session, dp, pp, tp in seen.iter_rows():
             twice |= self.kept.setdefault((session, dp), (pp, tp)) != (pp, tp)
@@ -105,6 +117,27 @@ class Stitcher:
         self._pending = {key: n for key, n in self._pending.items() if n and key[0] >= newest}
 
 
+def _uniform(frame: pl.DataFrame) -> tuple[int, ...] | None:
+    """Session and ranks of a frame in which all rows agree in them; None where they differ."""
+    found = []
+    for name in ("session", *_KEYS):
+        if name in frame.columns:
+            low, high = frame[name].min(), frame[name].max()
+            if low != high or (low is not None and frame[name].null_count()):
+                return None
+            found.append(_NO_RANK if low is None else int(str(low)))
+        else:
+            found.append(_NO_RANK)
+    return tuple(found)
+
+
+def _only_key(rows: dict[str, pl.DataFrame]) -> Key | None:
+    """The one session and DP rank that all rows of a chunk are of; None where there are several."""
+    keys = {_uniform(frame) for frame in rows.values()}
+    pairs = {(key[0], key[1]) if key is not None else None for key in keys}
+    return pairs.pop() if len(pairs) == 1 else None
+
+
 def _sessions_of(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
     """The frame with the index of the session each row lies in."""
     first = frame["line_no"][0]
@@ -125,9 +158,7 @@ def _look(rows: dict[str, pl.DataFrame], kept: pl.DataFrame, sessions: Sequence[
     firsts = []
     for table, frame in rows.items():
         name = f"shape.{table}"
-        for index, line in (
-            frame.group_by("session", maintain_order=True).agg(pl.col("line_no").first()).iter_rows()
-        ):
+        for index, line in _first_lines(frame):
             if name not in sessions[index].layout:
                 firsts.append((line, index, name))
             sessions[index].layout.update(f"{table}.{c}" for c in frame.columns)
@@ -137,6 +168,13 @@ def _look(rows: dict[str, pl.DataFrame], kept: pl.DataFrame, sessions: Sequence[
         session.layout |= shape_flags(text) | {name}
         session.identity = session.identity or text
         session.engine = session.engine or "sglang"
+
+
+def _first_lines(frame: pl.DataFrame) -> list[tuple[int, int]]:
+    """(session, line of its first row) of every session in a frame."""
+    if frame["session"][0] == frame["session"][-1]:
+        return [(frame["session"][0], frame["line_no"][0])]
+    return frame.group_by("session", maintain_order=True).agg(pl.col("line_no").first()).rows()
 
 
 def _ranks(frame: pl.DataFrame) -> pl.DataFrame:
@@ -181,9 +219,14 @@ def _steps(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
 
 def _count(table: str, frame: pl.DataFrame, sessions: Sequence[Session]) -> None:
     """Counts and time range of the sessions a table's rows lie in."""
-    known = pl.col("ts").drop_nulls()
+    if frame["session"][0] == frame["session"][-1]:
+        known = frame["ts"].drop_nulls() if frame["ts"].null_count() else frame["ts"]
+        first, last = (known[0], known[-1]) if len(known) else (None, None)
+        sessions[frame["session"][0]].add_batches(table, frame.height, first, last, frame["line_no"][-1])
+        return
+    times = pl.col("ts").drop_nulls()
     found = frame.group_by("session").agg(
-        pl.len(), known.first().alias("first"), known.last().alias("last"), pl.col("line_no").last()
+        pl.len(), times.first().alias("first"), times.last().alias("last"), pl.col("line_no").last()
     )
     for index, n, first, last, line in found.iter_rows():
         sessions[index].add_batches(table, n, first, last, line)
