@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STORE = .demo/speclog.duckdb
 SGLANG_VENV ?= .venv-sglang
 
-.PHONY: demo test test-sglang lint types venv clean
+.PHONY: demo test test-sglang lint types validate pictures venv clean
 
 venv: $(VENV)/.installed
 
@@ -44,6 +44,13 @@ lint: venv
 
 types: venv
 	$(BIN)/mypy --no-error-summary speclog
+## validate: every claim about the numbers beside what is found; rewrites docs/validation.md
+validate: venv
+	PYTHONPATH=. $(BIN)/python -m bench.validate --write
+
+## pictures: the figures of docs/ from the example logs
+pictures: venv
+	PYTHONPATH=. $(BIN)/python -m bench.pictures.break_even
 
 ## bench-ingest: how fast logs get in, against ripgrep, lnav and a Python loop; rewrites docs/performance.md
 bench-ingest: venv

@@ -8,7 +8,7 @@ from speclog.analysis.line import Floats
 
 MIN_EFFECTIVE = 2.0
 """However much windows repeat each other, they are never taken to be worth less than this many."""
-SAFETY = 0.5  # standard errors
+SAFETY = 1.0  # standard errors
 MIN_WINDOWS = 8
 """With fewer windows a lag-1 correlation says nothing."""
 
@@ -31,7 +31,7 @@ def lag1(residuals: list[Floats]) -> float | None:
 def unbiased(correlation: float | None, n: int) -> float:
     """Undo the downward bias of a lag-1 correlation from n residuals of a fitted line, on the safe side.
 
-    Kendall (1954): E[r] is about rho - (1 + 4 rho) / n. Half a standard error sqrt((1 - rho^2) / n) is added,
+    Kendall (1954): E[r] is about rho - (1 + 4 rho) / n. One standard error sqrt((1 - rho^2) / n) is added,
     because too small a value costs coverage (docs/validation.md). Held at 0 from below (a negative
     correlation would narrow the interval, and that is not believed from few windows) and from above where n
     windows are worth 2, as few windows cannot tell a high correlation from a higher one. None (unknown) is

@@ -17,6 +17,7 @@ FITTED_MS, FITTED_TAU = 2, 1
 THIN = dependence.MIN_WINDOWS
 """A level of a run with fewer windows borrows the scatter of the run's other levels."""
 MIN_DOF = 1.5
+MISFIT_GROUPS = 8
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,39 @@ def _within(part: Part, member: Member, rng: np.random.Generator) -> tuple[Draws
         dependence.widening(n, length, rho_tau, FITTED_TAU),
     )
     draws = block_draws(scaled, length * ranks, part.side.resamples, rng)
-    return draws, _dof(n, rho_ms), _dof(n, rho_tau)
+    draws, dof_ms = _with_misfit(member.kept.context, residuals, draws, _dof(n, rho_ms), rng)
+    return draws, dof_ms, _dof(n, rho_tau)
+
+
+def _with_misfit(
+    context: Floats, residuals: Residuals, draws: Draws, dof: float, rng: np.random.Generator
+) -> tuple[Draws, float]:
+    """Add to the draws what a straight line misses (see `misfit`); also the degrees of freedom then."""
+    variance, free = misfit(context, residuals.round_ms)
+    variance *= float(residuals.mean_weight.sum()) ** 2
+    if variance <= 0:
+        return draws, dof
+    extra = np.sqrt(variance) * rng.standard_normal(len(draws.mean_ms))
+    total = satterthwaite([float(np.var(draws.mean_ms)), variance], [dof, free])
+    return Draws(draws.mean_ms + extra, draws.slope_ms_per_token, draws.tau), total
+
+
+def misfit(context: Floats, residuals_ms: Floats) -> tuple[float, float]:
+    """Variance of a line's height by lack of fit, and its degrees of freedom; (0, 1) where there is none.
+
+    Kernels cost in stairs of context, and a run samples the same steps of them with every request.
+    Residuals are grouped by context: groups that differ by more than their windows scatter (lack of fit
+    against pure error) do not average out with more windows, only with more contexts.
+    """
+    n = len(context)
+    k = max(1, min(MISFIT_GROUPS, n // 3))
+    if k <= FITTED_MS:
+        return 0.0, 1.0
+    places = np.array_split(np.argsort(context, kind="stable"), k)
+    groups = [residuals_ms[place] for place in places]
+    pure = sum(float(((group - group.mean()) ** 2).sum()) for group in groups) / (n - k)
+    between = sum(len(group) * float(group.mean()) ** 2 for group in groups) / (k - FITTED_MS)
+    return max(0.0, between - pure) / n, float(k - FITTED_MS)
 
 
 def _dof(n: int, rho: float) -> float:

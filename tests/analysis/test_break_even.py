@@ -11,6 +11,8 @@ from made_up import frames, window, with_starts
 
 from speclog.analysis.breakeven import break_even_intervals
 from speclog.analysis.context import tau_star_curve
+from speclog.analysis.processes import process_scatter
+from speclog.analysis.side import Side
 from speclog.store import Store
 
 Make = Callable[..., Store]
@@ -141,6 +143,19 @@ def test_repeats_on_both_sides_are_between_run_and_not_narrower(new_store: Make)
     assert (one["interval_kind"], two["interval_kind"]) == ("within-run", "between-run")
     width = [row["speedup_hi"] - row["speedup_lo"] for row in (one, two)]
     assert width[1] > 3 * width[0]
+
+
+def test_scatter_of_processes_from_pairs_started_twice(new_store: Make) -> None:
+    store = new_store(
+        *(
+            frames(name, with_starts([window(1, x, t, 1.0) for x in range(200, 600, 10)]), speculative=False)
+            for name, t in (("one", 5.0), ("two", 5.1))
+        )
+    )
+    sides = [Side([decode(store, name)]) for name in ("one", "two")]
+    found = process_scatter([(sides[0], sides[1])], 1)
+    assert found == (pytest.approx(np.log(1.02) / np.sqrt(2)), 1.0)
+    assert process_scatter([(sides[0], sides[1])], 8) is None
 
 
 def test_thin_levels_borrow_scatter_and_say_so(new_store: Make) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from speclog.analysis import dependence
 from speclog.analysis.line import bands, robust_line
+from speclog.analysis.scatter import misfit
 from speclog.analysis.steady import settled
 from speclog.analysis.student import satterthwaite, t_quantile
 
@@ -72,6 +73,19 @@ def test_line_ignores_a_quarter_of_bad_windows() -> None:
 def test_a_single_window_is_its_own_line() -> None:
     line = robust_line(np.array([300.0]), np.array([5.0]))
     assert (line.a_ms, line.c_ms_per_token) == (5.0, 0.0)
+
+
+def test_misfit_is_found_where_a_line_misses_stairs() -> None:
+    rng = np.random.default_rng(4)
+    x = np.tile(np.arange(160.0, 800, 80), 8)
+    noise = 0.005 * rng.standard_normal(len(x))
+    stairs = np.tile(0.05 * np.array([1.0, -1, 1, -1, 1, -1, 1, -1]), 8)
+    variance, free = misfit(x, stairs + noise)
+    # Eight contexts, each off by 0.05 however many windows: their mean varies by 0.05^2 / 8, fitted on 6.
+    assert variance == pytest.approx(0.05**2 / 6, rel=0.05)
+    assert free == 6
+    assert misfit(x, noise)[0] < variance / 50
+    assert misfit(x[:6], noise[:6]) == (0.0, 1.0)
 
 
 def test_bands_split_where_contexts_more_than_double() -> None:

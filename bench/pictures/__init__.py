@@ -1,0 +1,1 @@
+"""Figures of docs/, drawn from the example logs."""
