@@ -91,18 +91,21 @@ def _apply(frame: pl.DataFrame, layout: _Layout, kind: Kind) -> tuple[pl.DataFra
     text = pl.col(_TEXT)
     if layout.dotted:
         text = text.str.replace(f"{literal}. ", f"{literal}, ", literal=True)
-    cut = frame.select(text.str.splitn(", ", len(layout.keys) + 1).alias("p"))["p"].struct.unnest()
-    names = cut.columns
-    last = pl.col(names[-1])
-    cut = cut.with_columns(last.str.strip_chars_end(", "))
+    if frame[_TEXT][0].endswith((", ", ",", " ")):
+        text = text.str.strip_chars_end(", ")
+    n = len(layout.keys)
+    cut = frame.select(text.str.split_exact(", ", n + 1).alias("p"))["p"].struct.unnest()
+    names, excess = cut.columns[: n + 1], cut[cut.columns[-1]]
     values = [_value(name, key, kind.by_key[key]) for key, name in zip(layout.keys, names[1:], strict=True)]
     head, readable = _head_columns(cut[names[0]], literal)
     typed = cut.select(frame["line_no"], *head, *values)
     every = [typed[kind.by_key[key].name] for key in layout.keys]
-    if all(column.null_count() == 0 for column in every) and readable.all():
+    whole = excess.null_count() == len(excess) and all(column.null_count() == 0 for column in every)
+    if whole and readable is None:
         return _finite(typed), frame.clear()
-    fits = pl.select(pl.all_horizontal(pl.lit(readable), *(pl.lit(column.is_not_null()) for column in every)))
-    mask = fits.to_series()
+    checks = [excess.is_null(), *(column.is_not_null() for column in every)]
+    checks += [] if readable is None else [readable]
+    mask = pl.select(pl.all_horizontal(map(pl.lit, checks))).to_series()
     return _finite(typed.filter(mask)), frame.filter(~mask)
 
 
@@ -123,26 +126,37 @@ def _finite(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)) for name in odd)
 
 
-def _head_columns(head: pl.Series, literal: str) -> tuple[list[pl.Series], pl.Series]:
-    """ts, ranks, iteration of ``[2026-01-29 01:16:05 DP0 TP1] Decode batch [7]``; and which were readable."""
+def _head_columns(head: pl.Series, literal: str) -> tuple[list[pl.Series], pl.Series | None]:
+    """ts, ranks, iteration of ``[2026-01-29 01:16:05 DP0 TP1] Decode batch [7]``.
+
+    And a mask of those that could be read, None when all could.
+    """
     ts = head.str.slice(1, 19).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us", cache=False)
     tail = head.str.slice(20)
-    parsed = _tails(tail, literal)
-    if parsed["micros"].sum():
-        ts = pl.select(pl.lit(ts) + pl.duration(microseconds=pl.lit(parsed["micros"]))).to_series()
-    columns = [parsed[name] for name in (*RANKS.values(), "iteration")]
-    readable = parsed["ok"] & ts.is_not_null() & head.str.starts_with("[")
-    return [ts.alias("ts"), *(c for c in columns if c.null_count() < len(c))], readable
+    names = (*RANKS.values(), "iteration")
+    if (tail == tail[0]).all():
+        row = _tail(tail[0], literal)
+        known = [(name, row[name]) for name in names if row.get(name) is not None]
+        columns = [
+            pl.repeat(value, len(tail), dtype=pl.Int64(), eager=True).alias(name) for name, value in known
+        ]
+        micros, ok = row["micros"], None if row["ok"] else pl.repeat(False, len(tail), eager=True)
+    else:
+        parsed = _tails(tail, literal)
+        columns = [parsed[name] for name in names if parsed[name].null_count() < len(tail)]
+        micros = pl.lit(parsed["micros"]) if parsed["micros"].sum() else 0
+        ok = None if parsed["ok"].all() else parsed["ok"]
+    if not isinstance(micros, int) or micros:
+        ts = pl.select(pl.lit(ts) + pl.duration(microseconds=micros)).to_series()
+    if ts.null_count():
+        ok = ts.is_not_null() if ok is None else ok & ts.is_not_null()
+    return [ts.alias("ts"), *columns], ok
 
 
 def _tails(tail: pl.Series, literal: str) -> pl.DataFrame:
     """What follows the seconds, as columns ok, micros, ranks, iteration; there are few different ones."""
     schema = {"ok": pl.Boolean, "micros": pl.Int64, "iteration": pl.Int64}
     schema |= dict.fromkeys(RANKS.values(), pl.Int64)
-    if (tail == tail[0]).all():
-        row = _tail(tail[0], literal)
-        one = {n: pl.repeat(row.get(n), len(tail), dtype=t(), eager=True) for n, t in schema.items()}
-        return pl.DataFrame(one)
     distinct = tail.unique()
     table = pl.DataFrame([_tail(text, literal) for text in distinct.to_list()], schema=schema)
     table = table.with_columns(distinct.alias("tail"))

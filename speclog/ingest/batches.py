@@ -10,7 +10,7 @@ import polars as pl
 
 from speclog.formats.columns import read_columns
 from speclog.formats.spec import Kind, load_kinds
-from speclog.ingest.lines import last_timestamp, read_lines
+from speclog.ingest.lines import last_timestamp, read_lines, without_noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,19 @@ def parse_chunk(data: bytes) -> Parsed:
     """Read a chunk of whole lines."""
     lines = read_lines(data)
     typed, others = split_batches(lines.frame)
+    quiet = without_noise(others)
+    kept = lines.frame
+    if quiet.height < others.height:
+        noise = others["line_no"].filter(~others["line_no"].is_in(quiet["line_no"].implode()))
+        kept = kept.filter(~pl.col("line_no").is_in(noise.implode()))
     stamp = last_timestamp(data)
     return Parsed(
         size=len(data),
         count=lines.count,
-        kept=lines.frame,
+        kept=kept,
         typed=typed,
-        others=others,
-        raw=data if lines.verbatim else None,
+        others=quiet,
+        raw=data if lines.verbatim and kept is lines.frame else None,
         tail_time=datetime.fromisoformat(stamp) if stamp else None,
         replaced=lines.replaced,
         binary=b"\0" in data[:65536],

@@ -38,13 +38,28 @@ def read_lines(data: bytes) -> Lines:
         every, replaced = fast_lines(data), False
     except (pl.exceptions.ComputeError, AttributeError):  # not UTF-8, or a polars without that reader
         every, replaced = plain_lines(data), True
-    kept = every
-    for literal in _drops():
-        noise = kept["text"].str.contains(literal, literal=True)
-        kept = kept.filter(~noise) if noise.any() else kept
+    kept = without_noise(every) if _is_noisy(data) else every
     clean = _clean(kept, returns=b"\r" in data, colours=b"\x1b" in data)
     verbatim = clean is every and not replaced
     return Lines(clean.with_columns(pl.col("line_no").cast(pl.Int64)), every.height, verbatim, replaced)
+
+
+def without_noise(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame without the lines that a declaration drops by a literal."""
+    for literal in _drops():
+        noise = frame["text"].str.contains(literal, literal=True)
+        frame = frame.filter(~noise) if noise.any() else frame
+    return frame
+
+
+def _is_noisy(data: bytes) -> bool:
+    """Whether samples of a chunk hold droppable noise; if not, it is looked for when batch lines are out."""
+    middle = len(data) // 2
+    samples = (data[:_SAMPLE], data[middle : middle + _SAMPLE], data[-_SAMPLE:])
+    return any(literal.encode() in sample for literal in _drops() for sample in samples)
+
+
+_SAMPLE = 1 << 14
 
 
 def fast_lines(data: bytes) -> pl.DataFrame:
