@@ -16,6 +16,7 @@ COMMANDS = {
     "report": "Write the HTML report that compares runs with a baseline.",
     "check": "Verdicts for CI: exit 1 when a comparison is unfair, unproven or a regression.",
     "plan": "The missing runs that would make a comparison fair, as launch commands.",
+    "whatif": "The draft steps that would be best, as a table or a server's configuration.",
     "query": "Run a saved query.",
     "sql": "Run ad-hoc SQL on the store (read-only).",
     "annotate": "Record what you vouch for about a run.",

@@ -1,10 +1,12 @@
 """Phases, what-if and overhead on made-up profile windows whose answers are known."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from made_up import frames, window, with_starts
 
 from speclog.analysis.adaptive import sglang_adaptive, vllm_schedule
@@ -13,6 +15,8 @@ from speclog.analysis.overhead import ab_overhead
 from speclog.analysis.phases import bill, summary
 from speclog.analysis.side import Side
 from speclog.analysis.whatif import NO_PROFILE, best_steps
+from speclog.cli import cli
+from speclog.errors import InputError
 from speclog.store import Store
 
 Make = Callable[..., Store]
@@ -75,6 +79,55 @@ def test_host_bound_rounds_are_recognised() -> None:
     assert summary(slow)["host_bound"].to_list() == [True]
     with_base = summary(pl.DataFrame([profile()] * 3), fast).filter(kind="spec")
     assert with_base["verify_ratio"][0] == pytest.approx(5.0 / 4.0)
+
+
+def profiled(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    keys = {"ingest_id": f"i-{name}", "run_id": f"id-{name}", "source_index": 0}
+    return pl.DataFrame([keys | {"line_no": 500 + place} | row for place, row in enumerate(rows)])
+
+
+def test_phases_are_the_same_in_sql(new_store: Make) -> None:
+    rows = [
+        profile(cycle_ms=7.0 + 0.01 * place, verify_ms=5.0 + 0.01 * place, n=60 + place) for place in range(7)
+    ]
+    rows += [
+        profile(8, draft_ms=1.5, cycle_ms=7.3),
+        profile(8, draft_ms=1.4, cycle_ms=7.2),
+        profile(draft_ms=4.0),
+    ]
+    rows += [
+        profile(cycle_ms=60.0, verify_ms=58.0),
+        profile(bs=1.5),
+        profile(warmup=True),
+        profile(gap_ms=None),
+    ]
+    made = frames("spec", with_starts([window(1, x, 7.0, 2.0) for x in CONTEXTS]), speculative=True)
+    store = new_store(made, {"raw_profile_window": profiled("spec", rows)})
+    ours = bill(store.frame("SELECT * FROM profile_window"), {}).sort("batch_size", "phase")
+    theirs = store.frame("SELECT * FROM phase ORDER BY batch_size, phase")
+    assert theirs["phase"].to_list() == ours["phase"].to_list()
+    assert len(ours) == 14
+    assert theirs["ms"].to_list() == pytest.approx(ours["ms"].to_list(), abs=1e-9)
+    assert theirs["share_pct"].to_list() == pytest.approx(ours["share_pct"].to_list(), abs=1e-9)
+
+
+def test_what_if_on_the_command_line(new_store: Make) -> None:
+    plain = frames("base", with_starts([window(1, x, 4.0, 1.0) for x in CONTEXTS]), speculative=False)
+    spec = frames("spec", with_starts([window(1, x, 7.0, 2.0) for x in CONTEXTS]), speculative=True)
+    store = new_store(plain, spec, {"raw_profile_window": profiled("spec", [profile() for _ in range(4)])})
+    target = store.target
+    store._connection.close()
+    call = CliRunner().invoke
+    done = call(cli, ["--store", target, "whatif", "spec", "--vs", "base", "--format", "sglang"])
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"1": {"candidate_steps": [2]}})
+    assert "spec against base is unproven" in done.stderr
+    done = call(cli, ["--store", target, "whatif", "spec", "--vs", "base", "--format", "vllm"])
+    assert json.loads(done.stdout) == [[1, 1, 2]]
+    done = call(cli, ["--store", target, "whatif", "spec", "--vs", "base", "--json"])
+    assert json.loads(done.stdout)[0]["steps"] == 0
+    failed = call(cli, ["--store", target, "whatif", "base", "--vs", "base"])
+    assert isinstance(failed.exception, InputError)
+    assert "EAGLE3_PROFILE" in str(failed.exception)
 
 
 def runs(new_store: Make, tau: float = 2.0) -> Store:
