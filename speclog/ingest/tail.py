@@ -19,70 +19,65 @@ _LINE_START = re.compile(rb"\[?20\d\d-\d\d-\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:|\{|\
 class Tail:
     """Reads what is new each time it is asked.
 
-    The file may be renamed and made anew (the old one is read to its end first, and until the new one has
-    content), or be truncated in place (what was written between the last read and the cut is looked for in
-    the copy beside it). ``restarted`` tells that the bytes given last begin another file.
+    The file may be renamed and made anew: each generation is read to its end, and left only when a newer one
+    has content. Or it may be truncated in place: what was written between the last read and the cut is looked
+    for in the copy beside it. ``restarted`` tells that the bytes given last begin another generation.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.restarted = False
         self._restart_next = False
-        self._generation_ns: int | None = None  # age of the newest earlier generation that was read
         self._fd: int | None = None
         self._at = 0
         self._before = b""  # the bytes just read, to notice a file that was cut and has grown again
+        # Earlier generations: age of the newest that is done with, and how much of each (by inode) was read.
+        self._age = max((p.stat().st_mtime_ns for p in self._rotated()), default=0)
+        self._taken = {p.stat().st_ino: p.stat().st_size for p in self._rotated()}
 
     def read(self) -> bytes:
         """The bytes that came since the last call; empty when there are none (yet)."""
         self.restarted, self._restart_next = self._restart_next, False
-        if self._fd is None and not self._open():
+        if self._fd is None and not self._open(Path(self.path)):
             return b""
-        if self._at == 0 and self._generation_ns is not None and (missed := self._missed()):
-            self._restart_next = True
-            return missed
         if self._was_cut():
             rest = self._rest_in_copy()
-            self._at, self._before = 0, b""
-            if rest:
-                self._restart_next = True
-                return rest
-            self.restarted = True
+            self._at, self._before, self._restart_next = 0, b"", True
+            return rest or self.read()
         data = self._more()
-        if not data and self._was_replaced():
-            data = self._more()  # what came in between
-            if not data and self._fd is not None:
-                self._generation_ns = os.fstat(self._fd).st_mtime_ns
-                data = self._missed()
-                self._close()
-                if self._open():
-                    self.restarted = True
-                    data = data or self._more()
+        if not data:
+            following = self._following()
+            data = self._more()  # what came before the writer moved on
+            if not data and following is not None and self._open(following):
+                self.restarted = True
+                data = self._more()
         return data
 
     def close(self) -> None:
         """Let go of the file."""
-        self._close()
-
-    def _open(self) -> bool:
-        try:
-            self._fd = os.open(self.path, os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        self._at, self._before = 0, b""
-        return True
-
-    def _close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
+    def _open(self, path: Path) -> bool:
+        try:
+            fd = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        self.close()
+        self._fd, self._at, self._before = fd, 0, b""
+        return True
+
     def _more(self) -> bytes:
         assert self._fd is not None
+        if self._at == 0 and (missed := self._missed_copies()):
+            self._restart_next = True
+            return missed
         data = os.pread(self._fd, _BLOCK, self._at)
         if data:
             self._at += len(data)
             self._before = (self._before + data)[-_FINGERPRINT:]
+            self._taken[os.fstat(self._fd).st_ino] = self._at
         return data
 
     def _was_cut(self) -> bool:
@@ -92,54 +87,81 @@ class Tail:
         known = len(self._before)
         return os.pread(self._fd, known, self._at - known) != self._before
 
-    def _was_replaced(self) -> bool:
-        """Whether the name leads to another file that has content: its writer has moved on."""
+    def _following(self) -> Path | None:
+        """The generation after the one being read, if there is one with content: its writer has moved on."""
         assert self._fd is not None
-        try:
-            now = Path(self.path).stat()
-        except FileNotFoundError:
-            return False
-        mine = os.fstat(self._fd)
-        return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino) and now.st_size > 0
+        own = os.fstat(self._fd)
+        now = _stat(Path(self.path))
+        if now is not None and now.st_ino == own.st_ino:
+            return None
+        for path in self._rotated():
+            found = _stat(path)
+            newer = found is not None and found.st_mtime_ns >= own.st_mtime_ns
+            if found is not None and newer and found.st_ino not in self._taken and found.st_size:
+                return path
+        return Path(self.path) if now is not None and now.st_size else None
 
     def _rest_in_copy(self) -> bytes:
         """After a truncation: what the copy beside the file has beyond the place that was read to."""
-        if not self._before:
-            return b""
-        for copy in self._rotated():
+        for copy in self._rotated() if self._before else ():
             with copy.open("rb") as file:
                 file.seek(self._at - len(self._before))
                 if file.read(len(self._before)) == self._before:
                     rest = file.read()
-                    self._generation_ns = copy.stat().st_mtime_ns
-                    return rest + self._missed()
+                    self._take(copy, file.tell())
+                    return rest
         return b""
 
-    def _missed(self) -> bytes:
-        """Whole generations of the file that came and went since the newest one that was read."""
+    def _missed_copies(self) -> bytes:
+        """Copies of generations that came and were cut since the newest one that was read."""
         found = b""
-        for path in self._rotated():
-            age = path.stat().st_mtime_ns
-            if self._generation_ns is not None and age > self._generation_ns and not self._is_current(path):
-                found += path.read_bytes()
-                self._generation_ns = age
+        for path in self._rotated() if self._names_own() else ():
+            known = self._taken.get(path.stat().st_ino, 0)
+            if path.stat().st_mtime_ns < self._age or path.stat().st_size <= known or self._is_current(path):
+                continue
+            with path.open("rb") as file:
+                file.seek(known)
+                found += file.read()
+                self._take(path, file.tell())
         return found
 
+    def _names_own(self) -> bool:
+        """Whether the name still leads to the file being read: then generations beside it are copies."""
+        now = _stat(Path(self.path))
+        return self._fd is not None and now is not None and now.st_ino == os.fstat(self._fd).st_ino
+
+    def _take(self, path: Path, size: int) -> None:
+        found = path.stat()
+        self._taken[found.st_ino] = size
+        self._age = max(self._age, found.st_mtime_ns)
+
     def _is_current(self, path: Path) -> bool:
-        """Whether a copy holds what the file itself still holds: it is about to be cut."""
-        with path.open("rb") as copy, Path(self.path).open("rb") as file:
+        """Whether a copy holds what the file itself still holds: it is being made, or the cut is to come."""
+        assert self._fd is not None
+        with path.open("rb") as copy:
             head = copy.read(_FINGERPRINT)
-            return bool(head) and file.read(len(head)) == head
+        return not head or os.pread(self._fd, len(head), 0) == head
 
     def _rotated(self) -> list[Path]:
         """Earlier generations beside the file (``a.log.1``, ``a.log-20260129``), oldest first."""
         path = Path(self.path)
-        found = [p for p in path.parent.iterdir() if _GENERATION.fullmatch(p.name.removeprefix(path.name))]
-        own = [p for p in found if p.name.startswith(path.name) and p.is_file()]
-        return sorted(own, key=lambda p: p.stat().st_mtime_ns)
+        names = path.parent.iterdir() if path.parent.is_dir() else ()
+        found = [
+            p
+            for p in names
+            if p.name.startswith(path.name) and _GENERATION.fullmatch(p.name[len(path.name) :])
+        ]
+        return sorted((p for p in found if p.is_file()), key=lambda p: p.stat().st_mtime_ns)
 
 
 _GENERATION = re.compile(r"[.-]\d[\d.-]*")
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
 
 
 class _Pipe:
