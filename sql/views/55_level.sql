@@ -1,26 +1,10 @@
--- level: one row a run and batch size. Grain: (run_id, batch_size). Inputs: level_window, level_line, event.
+-- level: one row a run and batch size. Grain: (run_id, batch_size). Inputs: level_count, level_line, event.
 -- round_ms and its MAD, tau and tok_s are over all clean windows; fit_*, context_min and context_max are those of the part (band of
 -- context, with or without CUDA graph) that holds most clean windows; parts says how many there are (see level_line).
 -- tok_s: the median of one DP rank's clean windows times the ranks. Without a clean window everything but the counts is NULL.
 CREATE OR REPLACE VIEW level AS
 WITH counted AS MATERIALIZED (
-    SELECT
-        run_id,
-        any_value(run) AS run,
-        batch_size,
-        count(*) AS n_windows,
-        count(DISTINCT coalesce(dp_rank, 0)) AS dp_ranks,
-        count(*) FILTER (excluded IS NULL) AS n_clean,
-        avg(tau) FILTER (excluded IS NULL) AS tau,
-        median(round_ms) FILTER (excluded IS NULL) AS round_ms,
-        mad(round_ms) FILTER (excluded IS NULL) AS round_mad_ms,
-        median(gen_tok_s) FILTER (excluded IS NULL) AS rank_tok_s,
-        count(*) FILTER (excluded IS NULL AND eager) AS graph_off,
-        count(*) FILTER (excluded IS NULL AND queue_req > 0) AS queueing,
-        min(line_no) FILTER (excluded IS NULL) AS first_line,
-        max(line_no) FILTER (excluded IS NULL) AS last_line
-    FROM level_window
-    GROUP BY run_id, batch_size
+    SELECT * FROM level_count
 ),
 retracted AS (
     SELECT c.run_id, c.batch_size, count(*) AS retractions
@@ -43,7 +27,7 @@ SELECT
     c.tau,
     c.round_ms,
     c.round_mad_ms,
-    c.rank_tok_s * c.dp_ranks AS tok_s,
+    c.tok_s,
     c.dp_ranks,
     m.context_min,
     m.context_max,

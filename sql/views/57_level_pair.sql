@@ -1,15 +1,20 @@
 -- level_pair: break-even arithmetic of any two runs of one engine at each batch size of the first. Grain: (candidate, baseline, batch_size).
--- Inputs: level, level_line, run. Filter on candidate and baseline: unfiltered it is every ordered pair of runs.
+-- Inputs: level_count, level_line, run. Filter on candidate and baseline: unfiltered it is every ordered pair of runs.
 -- Both round times are read off their lines at the same context: the middle of the contexts both arms cover, in the part (band of
 -- context, with or without graphs) where the smaller arm has most windows. Nothing is extrapolated: no common context, no number.
 -- tau_star = baseline_tau * t_spec_ms / t_base_ms, the accept length at which both are equally fast (baseline_tau is 1 without speculation).
 -- naive_speedup: ratio of the medians of tok_s, whatever the contexts. refused: why there is no number, in words, else NULL.
 CREATE OR REPLACE VIEW level_pair AS
-WITH lev AS MATERIALIZED (
-    SELECT * FROM level
-),
-line AS MATERIALIZED (
+WITH line AS MATERIALIZED (
     SELECT * FROM level_line
+),
+lev AS MATERIALIZED (
+    SELECT n.*, m.context_min, m.context_max
+    FROM level_count AS n
+    LEFT JOIN (
+        SELECT run_id, batch_size, context_min, context_max FROM line
+        QUALIFY row_number() OVER (PARTITION BY run_id, batch_size ORDER BY n DESC, eager, band) = 1
+    ) AS m USING (run_id, batch_size)
 ),
 named AS MATERIALIZED (
     SELECT run_id, name, engine, parse_filename(source) AS file FROM run
