@@ -56,5 +56,19 @@ pictures: venv
 bench-ingest: venv
 	$(BIN)/python bench/ingest.py
 
+## docs: docs/cli.md from the commands' own help
+docs: venv
+	$(BIN)/python docs/_make/cli.py
+
+## example: the page and the picture of the README, from the story's logs (needs chromium)
+CHROMIUM ?= chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync
+example: venv
+	@rm -rf .demo/example && mkdir -p .demo/example
+	$(BIN)/speclog --store .demo/example/speclog.duckdb ingest examples/logs/kimi-k25-story
+	$(BIN)/speclog --store .demo/example/speclog.duckdb report --vs baseline --run 'eagle3-5x6*' --out-dir .demo/example
+	cp .demo/example/*.html reports/example.html
+	$(CHROMIUM) --user-data-dir=$(abspath .demo/example/chromium) --window-size=1100,1000 --virtual-time-budget=8000 \
+	  --screenshot=reports/example.png file://$(abspath reports/example.html)
+
 clean:
 	rm -rf $(VENV) .demo .bench build dist
