@@ -25,7 +25,6 @@ PAGE = ROOT / "docs" / "performance.md"
 MARKS = ("<!-- bench-ingest begins -->", "<!-- bench-ingest ends -->")
 GB = 1_000_000_000
 
-# ruff: noqa: E501
 LOOP = r"""
 import re, sys
 line_re = re.compile(

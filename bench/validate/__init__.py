@@ -24,7 +24,16 @@ from speclog.store import Store, open_store
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "logs" / "h200-llama8b"
 EXAMPLES = ROOT / "examples" / "logs" / "h200-llama8b"
-SECTIONS = ("four_runs", "two_steps", "golden_rows", "coverage", "overhead")
+SECTIONS = (
+    "four_runs",
+    "two_steps",
+    "golden_rows",
+    "coverage",
+    "overhead",
+    "gpu_launch",
+    "gpu_profiler",
+    "gpu_tp2",
+)
 
 
 @dataclass(frozen=True)

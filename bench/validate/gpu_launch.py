@@ -18,14 +18,22 @@ def section(_: Data) -> Section:
     with visit("h200-launch") as data:
         verdicts = data.store.rows("SELECT verdict, vouched FROM comparison")
         fair = sum(verdict == "fair" and not vouched for verdict, vouched in verdicts)
-        found.claim("pairs fair with no annotation", "4 of 4", f"{fair} of {len(verdicts)}", fair == len(verdicts) == 4)
+        found.claim(
+            "pairs fair with no annotation",
+            "4 of 4",
+            f"{fair} of {len(verdicts)}",
+            fair == len(verdicts) == 4,
+        )
         lines = ["| arm | batch size | accept length | break-even | speedup |", "|---|---|---|---|---|"]
         for arm, name in ARMS.items():
             rows = [compare(data.side(f"{name}.{r}"), data.side(BASE)) for r in ("r1", "r2")]
             for first, second in zip(*(frame.iter_rows(named=True) for frame in rows), strict=True):
                 apart = 100 * abs(first["speedup"] / second["speedup"] - 1)
                 found.claim(
-                    f"speedup of two sessions, {arm}, b = {first['batch_size']}", "within 1 %", f"{apart:.2f} % apart", apart < 1
+                    f"speedup of two sessions, {arm}, b = {first['batch_size']}",
+                    "within 1 %",
+                    f"{apart:.2f} % apart",
+                    apart < 1,
                 )
             pooled = compare(data.side(f"{name}.r1", f"{name}.r2"), data.side(BASE))
             lines += [

@@ -50,9 +50,19 @@ def section(_: Data) -> Section:
                 [name],
             )
             worst = max(100 * abs(parts / cycle - 1) for cycle, parts, _, _ in rows)
-            found.claim(f"phases + gap = cycle, {name}", "within 0.5 %", f"worst of {len(rows)}: {worst:.3f} %", worst < 0.5)
+            found.claim(
+                f"phases + gap = cycle, {name}",
+                "within 0.5 %",
+                f"worst of {len(rows)}: {worst:.3f} %",
+                worst < 0.5,
+            )
             missing = sum(seq is None for _, _, seq, _ in rows)
-            found.claim(f"context length on every window, {name}", "all", f"{len(rows) - missing} of {len(rows)}", not missing)
+            found.claim(
+                f"context length on every window, {name}",
+                "all",
+                f"{len(rows) - missing} of {len(rows)}",
+                not missing,
+            )
             mine = line_at([(seq, cycle) for cycle, _, seq, bs in rows if bs == 1 and seq < 700], 400)
             clean = data.store.rows(
                 "SELECT context, round_ms FROM decode_window JOIN run USING (run_id) WHERE name = ? AND excluded IS NULL "

@@ -22,7 +22,10 @@ def section(_: Data) -> Section:
         pairs = data.store.rows("SELECT candidate_name, baseline_name, verdict FROM comparison")
         right = sum(v == ("fair" if (TUNED in c) == (TUNED in b) else "unfair") for c, b, v in pairs)
         found.claim(
-            "same-environment pairs fair, cross pairs unfair", "6 of 6", f"{right} of {len(pairs)}", right == len(pairs) == 6
+            "same-environment pairs fair, cross pairs unfair",
+            "6 of 6",
+            f"{right} of {len(pairs)}",
+            right == len(pairs) == 6,
         )
         off = compare(data.side(f"{SPEC}.r1"), data.side(f"{BASE}.r1"))
         on = compare(data.side(f"{SPEC}{TUNED}.r1", f"{SPEC}{TUNED}.r2"), data.side(f"{BASE}{TUNED}.r1"))
@@ -37,14 +40,19 @@ def section(_: Data) -> Section:
                     f"| {interval(row, 'tau_star')} | {interval(row, 'speedup')} |"
                 )
             size = plain["batch_size"]
-            base_gain, spec_gain = plain["t_base_ms"] / tuned["t_base_ms"], plain["t_spec_ms"] / tuned["t_spec_ms"]
+            base_gain, spec_gain = (
+                plain["t_base_ms"] / tuned["t_base_ms"],
+                plain["t_spec_ms"] / tuned["t_spec_ms"],
+            )
             low, high = _interaction(plain, tuned)
             lines.append(
                 f"| {size} | off/on | x{base_gain:.3f} | x{spec_gain:.3f} | | interaction x{spec_gain / base_gain:.3f} "
                 f"({low:.3f} to {high:.3f}, within-run) |"
             )
             apart = abs(plain["tau"] / tuned["tau"] - 1) * 100
-            found.claim(f"accept length off and on, b = {size}", "equal within 2 %", f"{apart:.2f} % apart", apart < 2)
+            found.claim(
+                f"accept length off and on, b = {size}", "equal within 2 %", f"{apart:.2f} % apart", apart < 2
+            )
         share = data.store.rows(
             "SELECT r.name, p.bs, sum(p.verify_ms * p.n) / sum(p.cycle_ms * p.n) FROM profile_window AS p JOIN run AS r "
             "USING (run_id) WHERE p.kind = 'spec' AND NOT coalesce(p.warmup, false) AND p.bs IN (1, 8) GROUP BY ALL ORDER BY ALL"

@@ -13,7 +13,9 @@ from speclog.cli import COMMANDS
 @pytest.mark.slow
 def test_cli_page_is_current(root: Path) -> None:
     script = root / "docs" / "_make" / "cli.py"
-    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
 
 
