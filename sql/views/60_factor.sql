@@ -1,6 +1,7 @@
--- factor: the catalogue of factors, one row a pattern of keys. Grain: (pattern, place). Inputs: catalogue_factor (factors.toml).
+-- factor: the catalogue of factors, one row a pattern of names. Grain: (pattern, place). Inputs: catalogue_factor (factors.toml).
 CREATE OR REPLACE VIEW factor AS
 SELECT
     place, unnest(keys) AS pattern, class, coalesce("compare", 'exact') AS how, CAST(tolerance AS DOUBLE) AS tolerance, pick,
-    coalesce(required, false) AS required, better, mend, about, "source"
+    coalesce(required, false) AS required, needs, better, effect, doubtful, coalesce(otherwise, 'caveat') AS otherwise,
+    mend, about, "source"
 FROM catalogue_factor;

@@ -1,0 +1,58 @@
+"""The verdict view and the row-by-row view judge alike, and say why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from speclog.store import Store
+from tests.fairness.build import Made, baseline, candidate
+
+Stores = Callable[..., Store]
+
+CASES = {
+    "equal": (candidate(), baseline(), "fair"),
+    "nccl": (candidate(env={"NCCL_PROTO": "LL"}), baseline(), "unfair"),
+    "no scan": (candidate(prefixes=()), baseline(), "unproven"),
+    "graphs": (candidate(), baseline(args={"disable_cuda_graph": True}, graph=False), "unfair"),
+    "unlisted": (candidate(args={"brand_new_option": 3}), baseline(args={"brand_new_option": 4}), "unproven"),
+    "noise": (candidate(args={"port": 1, "random_seed": 7}), baseline(), "fair"),
+    "never served": (candidate(), baseline(served=False), "unproven"),
+    "impossible": (candidate(round_ms=3.0), baseline(), "unfair"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_views_give_the_same_verdict(store_of: Stores, case: str) -> None:
+    left, right, expected = CASES[case]
+    store = store_of(left, right, baseline("other", env={"NCCL_ALGO": "Ring"}))
+    fast = "SELECT verdict, n_confounders, n_unknown, n_entailed, reasons, caveats, contract_hash FROM "
+    rows = store.rows(fast + "comparison WHERE candidate = ? AND baseline = ?", [left.run_id, right.run_id])
+    slow = store.rows(fast + "compare(?, ?)", [left.run_id, right.run_id])
+    assert rows == slow
+    assert rows[0][0] == expected
+
+
+def test_reasons_name_the_factors(store_of: Stores) -> None:
+    left = candidate(env={"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}, args={"page_size": 64})
+    store = store_of(left, baseline())
+    ((reasons,),) = store.rows("SELECT reasons FROM comparison")
+    assert reasons == [
+        "2 environment factors differ: NCCL_ALGO, NCCL_PROTO",
+        "1 server factor differs: page_size",
+    ]
+
+
+def test_a_file_behind_a_path_is_equal_only_by_its_hash(store_of: Stores) -> None:
+    path = {"NCCL_GRAPH_FILE": "/etc/graph.xml"}
+    hashed = path | {"NCCL_GRAPH_FILE.sha256": "aa11"}
+    other = path | {"NCCL_GRAPH_FILE.sha256": "bb22"}
+
+    def verdict(left: dict[str, str], right: dict[str, str]) -> str:
+        runs: tuple[Made, Made] = (candidate(env=left), baseline(env=right))
+        return str(store_of(*runs).rows("SELECT verdict FROM comparison")[0][0])
+
+    assert verdict(path, path) == "unproven"
+    assert verdict(hashed, hashed) == "fair"
+    assert verdict(hashed, other) == "unfair"
