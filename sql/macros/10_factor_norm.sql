@@ -9,11 +9,13 @@ CREATE OR REPLACE MACRO factor_norm(how, pick, value) AS
         WHEN how = 'version' AND contains(value, '..') THEN value
         WHEN how = 'version' THEN coalesce(nullif(regexp_extract(value, '\d+(\.\d+){0,2}(\.?(post|rc)\d+)?'), ''), value)
         WHEN how = 'set'
-            THEN array_to_string(list_sort(string_split(regexp_replace(value, '[\[\]"\s]', '', 'g'), ',')), ',')
+            THEN coalesce(nullif(
+                array_to_string(list_sort(string_split(regexp_replace(value, '[\[\]"\s]', '', 'g'), ',')), ','), ''
+            ), '(none)')
         WHEN how = 'path' THEN CASE
             WHEN value IN ('(unset)', '') THEN '(unset)'
             WHEN starts_with(value, 'sha256:') THEN value
             ELSE '(content not recorded)'
         END
-        ELSE trim(value, '"')
+        ELSE coalesce(nullif(trim(value, '"'), ''), '(empty)')
     END;

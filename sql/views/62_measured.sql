@@ -32,23 +32,23 @@ doubted AS (
 )
 SELECT run_id, 'measure.served' AS name, CAST(served AS VARCHAR) AS value, server_args_line AS line_no FROM runs
 UNION ALL BY NAME
-SELECT run_id, 'measure.windows', CASE WHEN most >= 5 THEN 'enough' ELSE most || ' at the fullest level' END AS value, line_no
+SELECT run_id, 'measure.windows' AS name, CASE WHEN most >= 5 THEN 'enough' ELSE most || ' at the fullest level' END AS value, line_no
 FROM whole
 UNION ALL BY NAME
 SELECT
-    run_id, 'measure.graph',
+    run_id, 'measure.graph' AS name,
     CASE WHEN graphs >= 0.95 * graph_known THEN 'graphs' WHEN graphs <= 0.05 * graph_known THEN 'none' ELSE 'some' END AS value, line_no
 FROM whole WHERE graph_known > 0
 UNION ALL BY NAME
-SELECT run_id, 'measure.queueing', CASE WHEN queueing > 0.2 * n THEN 'yes' ELSE 'no' END AS value, line_no FROM whole
+SELECT run_id, 'measure.queueing' AS name, CASE WHEN queueing > 0.2 * n THEN 'yes' ELSE 'no' END AS value, line_no FROM whole
 UNION ALL BY NAME
 SELECT
-    w.run_id, 'measure.retractions',
+    w.run_id, 'measure.retractions' AS name,
     CASE WHEN w.retracting > 0 OR r.run_id IS NOT NULL THEN 'some' ELSE 'none' END AS value, coalesce(r.line_no, w.line_no) AS line_no
 FROM whole AS w LEFT JOIN retracted AS r USING (run_id)
 UNION ALL BY NAME
 SELECT
-    r.run_id, 'measure.accept_length',
+    r.run_id, 'measure.accept_length' AS name,
     CASE
         WHEN s.run_id IS NOT NULL THEN 'simulated'
         WHEN w.tau >= r.steps + 0.98 THEN 'at its ceiling'
@@ -58,4 +58,4 @@ SELECT
 FROM runs AS r JOIN whole AS w USING (run_id) LEFT JOIN simulated AS s USING (run_id)
 WHERE r.speculative
 UNION ALL BY NAME
-SELECT run_id, 'measure.client', n || CASE n WHEN 1 THEN ' doubt' ELSE ' doubts' END AS value, line_no FROM doubted;
+SELECT run_id, 'measure.client' AS name, n || CASE n WHEN 1 THEN ' doubt' ELSE ' doubts' END AS value, line_no FROM doubted;
