@@ -9,6 +9,7 @@ import pytest
 from speclog.store import Store
 from tests.fairness.build import Made, baseline, candidate
 
+pytestmark = pytest.mark.slow
 Stores = Callable[..., Store]
 
 CASES = {

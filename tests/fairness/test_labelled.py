@@ -11,6 +11,7 @@ from speclog.store import Store, open_store
 from tests.fairness.build import append_all
 from tests.fairness.pairs import OWN, Labelled, built
 
+pytestmark = pytest.mark.slow
 PAIRS = built()
 
 
