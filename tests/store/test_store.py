@@ -13,7 +13,10 @@ from speclog.store import SCHEMA_VERSION, open_store, schema_files
 def test_a_new_store_has_every_table_and_view(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "s.duckdb"), read_only=False) as store:
         names = {row[0] for row in store.rows("SELECT table_name FROM information_schema.tables")}
-    expected = {path.stem.split("_", 1)[1] for path in schema_files() if path.parent.name == "views"}
+    views = [path for path in schema_files() if path.parent.name == "views"]
+    # A table macro over views lies among them, as it must be made after them.
+    views = [path for path in views if "CREATE OR REPLACE MACRO" not in path.read_text(encoding="utf-8")]
+    expected = {path.stem.split("_", 1)[1] for path in views}
     expected |= {path.stem for path in schema_files() if path.parent.name == "tables"}
     assert expected <= names
 
