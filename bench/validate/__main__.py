@@ -15,7 +15,7 @@ H200 logs were simulated (`SGLANG_SIMULATE_ACC_LEN`), so they are known exactly;
 simulated. Logs: {logs}. Seeds are fixed; the page is rewritten by `make validate`, each section by a module
 of `bench/validate/`.
 """
-MARK = {True: "holds", False: "**FAILS**", None: "not checked"}
+MARK = {True: "holds", False: "**FAILS**", None: "shown only"}
 
 
 def rendered(section: Section) -> str:
