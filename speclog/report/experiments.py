@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from speclog.report import numbers, rows, words
 from speclog.report.charts import interaction, sweep
 from speclog.report.model import Absent, Chart, Level, Missing, Pair, Row, Run, Section
+from speclog.report.points import Points
 
 if TYPE_CHECKING:
     from speclog.store import Store
@@ -86,15 +87,13 @@ def _gain(section: Section, naive: Level) -> float | None:
     return fair.t_base_ms / naive.t_base_ms
 
 
-def two_by_two(store: Store, section: Section, sections: Sequence[Section]) -> Chart | Absent | None:
+def two_by_two(points: Points, section: Section, sections: Sequence[Section]) -> Chart | Absent | None:
     """Treatment x confounder with the missing cell; None without a fair and an unfair pair."""
     fair, naive = section.fair, section.naive
     if fair is None or naive is None or naive.verdict != "unfair" or fair.main_level is None:
         return None
     size = fair.main_level.batch_size
     other = counterpart(section, sections)
-    runs = (fair.baseline, section.run, naive.baseline, other)
-    speeds = _speeds(store, [run.run_id for run in runs if run is not None], size)
     what = words.name_factors(naive.confounders())
     arms = ("no speculation", section.run.short_treatment)
     cells = [
@@ -103,7 +102,7 @@ def two_by_two(store: Store, section: Section, sections: Sequence[Section]) -> C
             "arm": arm,
             "run": run.name if run else "nobody made this run",
         }
-        | (speeds.get(run.run_id, {}) if run else {})
+        | (points.level(run.run_id, size) or {} if run else {})
         for pair, arm, run in (
             (fair, arms[0], fair.baseline),
             (fair, arms[1], section.run),
@@ -112,11 +111,6 @@ def two_by_two(store: Store, section: Section, sections: Sequence[Section]) -> C
         )
     ]
     return interaction.chart(fair.key, what, cells, size)
-
-
-def _speeds(store: Store, ids: Sequence[str], batch_size: int) -> dict[str, Row]:
-    sql = "SELECT run_id, round_ms, tok_s FROM level WHERE batch_size = ? AND run_id IN (SELECT unnest(?))"
-    return {row.pop("run_id"): row for row in rows.query(store, sql, [batch_size, list(ids)])}
 
 
 def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Absent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from speclog.report import numbers, rows, words
 from speclog.report.details import Sides, detailed, draw
 from speclog.report.experiments import missing_run, ranking, two_by_two
 from speclog.report.model import Pair, Report, Run, Section
+from speclog.report.verdicts import ORDER, Verdicts
 from speclog.runs import resolve
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 DETAILED = 8
 """Candidates in full on one page (charts, intervals, factors); further ones get a row and a command."""
-
-_VERDICT_ORDER = {"fair": 0, "unproven": 1, "unfair": 2}
 
 
 def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: str) -> Report:
@@ -34,17 +32,18 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     known = rows.runs(store)
     wanted = _candidates(store, known, candidates)
     baselines = _baselines(store, known, vs)
-    pairs = rows.pairs(store, known, [run.run_id for run in wanted], baselines)
-    explicit = vs != "baseline"
-    sections = [_section(run, [pair for pair in pairs if pair.candidate is run], explicit) for run in wanted]
-    sections.sort(key=_weight)
-    full, brief = sections[:DETAILED], sections[DETAILED:]
+    verdicts = Verdicts(store, known, [run.run_id for run in wanted], baselines)
+    explicit, fairest = vs != "baseline", verdicts.fairest(3)
+    ordered = sorted((_section(run, fairest.get(run.run_id, []), explicit) for run in wanted), key=_weight)
+    full = [_section(section.run, verdicts.of(section.run), explicit) for section in ordered[:DETAILED]]
+    brief = ordered[DETAILED:]
+    sections = [*full, *brief]
     sides = Sides(store)
     detailed(store, sides, full)
     for section in full:
         section.headline, section.change = words.headline(section), words.change(section)
         draw(store, sides, section)
-        experiment = two_by_two(store, section, sections)
+        experiment = two_by_two(verdicts.points, section, sections)
         section.charts += [experiment] if experiment else []
         settled = missing_run(section, sections)
         section.missing = [settled] if settled else []
@@ -90,7 +89,7 @@ def _baselines(store: Store, known: Mapping[str, Run], vs: str) -> list[str]:
 
 
 def _section(run: Run, pairs: list[Pair], explicit: bool) -> Section:
-    ranked = sorted((pair for pair in pairs if _same_model(pair)), key=_rank)
+    ranked = sorted(pairs, key=_rank)
     chosen = ranked[0] if ranked else None
     fair = next((pair for pair in ranked if pair.verdict == "fair" and pair.main_level), None)
     naive = (
@@ -99,15 +98,9 @@ def _section(run: Run, pairs: list[Pair], explicit: bool) -> Section:
     return Section(run, chosen, fair, naive, ranked, why_not=_why_not(run, pairs))
 
 
-def _same_model(pair: Pair) -> bool:
-    """Whether both runs may serve the same model: others are no baseline, whatever their verdict."""
-    models = {pair.candidate.model, pair.baseline.model} - {None}
-    return len(models) < 2
-
-
 def _rank(pair: Pair) -> tuple[int, int, int, int, str]:
     """Fairest first: by verdict, by a number being there, by how much is wrong or unknown, then by name."""
-    place = _VERDICT_ORDER.get(pair.verdict, 3)
+    place = ORDER.get(pair.verdict, 3)
     return (place, pair.main_level is None, pair.n_confounders, pair.n_unknown, pair.baseline.name)
 
 
@@ -130,11 +123,9 @@ def _naive(pair: Pair) -> float | None:
 
 
 def _why_not(run: Run, pairs: Sequence[Pair]) -> str:
-    if not run.served:
+    if pairs or not run.served:
         return ""
-    if pairs:
-        return f"no run without speculation in the store serves {run.model}"
-    return f"no {run.engine} run without speculation in the store decoded a token"
+    return f"no {run.engine} run without speculation in the store serves this model and decoded a token"
 
 
 def _weight(section: Section) -> tuple[bool, int, bool, str]:
@@ -185,6 +176,3 @@ def _notes(sections: Sequence[Section]) -> list[str]:
     return (
         [f"Synthetic logs, made by a script and not by a server: {words.join(made_up)}."] if made_up else []
     )
-
-
-__all__ = ["DETAILED", "gather", "replace"]

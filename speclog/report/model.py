@@ -147,6 +147,7 @@ class Pair:
     vouched: bool
     n_confounders: int
     n_unknown: int
+    caveats: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ()
     factors: tuple[Factor, ...] = ()
 

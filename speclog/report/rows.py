@@ -44,47 +44,6 @@ def runs(store: Store) -> dict[str, Run]:
     return {row["run_id"]: Run(**row) for row in query(store, sql)}
 
 
-def pairs(
-    store: Store, known: Mapping[str, Run], candidates: Iterable[str], baselines: Iterable[str]
-) -> list[Pair]:
-    """Verdicts (view ``comparison``) and point estimates (view ``break_even``) of candidates x baselines."""
-    chosen = [sorted(candidates), sorted(baselines)]
-    compared = query(
-        store,
-        "SELECT * FROM comparison WHERE candidate IN (SELECT unnest(?)) AND baseline IN (SELECT unnest(?))",
-        chosen,
-    )
-    levels = _levels(store, chosen)
-    return [
-        Pair(
-            candidate=known[row["candidate"]],
-            baseline=known[row["baseline"]],
-            verdict=row["verdict"],
-            reasons=tuple(row["reasons"] or ()),
-            contract_hash=row["contract_hash"],
-            vouched=bool(row["vouched"]),
-            n_confounders=row["n_confounders"],
-            n_unknown=row["n_unknown"],
-            levels=tuple(levels[row["candidate"], row["baseline"]]),
-        )
-        for row in compared
-        if row["candidate"] in known and row["baseline"] in known
-    ]
-
-
-def _levels(store: Store, chosen: list[list[str]]) -> dict[tuple[str, str], list[Level]]:
-    found = query(
-        store,
-        "SELECT * FROM break_even WHERE candidate IN (SELECT unnest(?)) AND baseline IN (SELECT unnest(?)) "
-        "ORDER BY batch_size",
-        chosen,
-    )
-    by_pair: dict[tuple[str, str], list[Level]] = defaultdict(list)
-    for row in found:
-        by_pair[row["candidate"], row["baseline"]].append(level(row))
-    return by_pair
-
-
 def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
     """A `Level` from a row of ``break_even`` or ``break_even_intervals``; ``extra`` gives what it lacks."""
     values: dict[str, Any] = {name: row.get(name) for name in _LEVEL_FIELDS}
@@ -99,12 +58,13 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
 def factors(store: Store, wanted: Iterable[Pair]) -> dict[str, tuple[Factor, ...]]:
     """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first."""
     by_ids = {(pair.candidate.run_id, pair.baseline.run_id): pair.key for pair in wanted}
-    found = query(
-        store,
-        "SELECT f.* FROM comparison_factor AS f "
-        "JOIN (SELECT unnest(?) AS candidate, unnest(?) AS baseline) AS p USING (candidate, baseline)",
-        [[ids[0] for ids in by_ids], [ids[1] for ids in by_ids]],
-    )
+    if not by_ids:
+        return {}
+    candidates, baselines = (sorted({ids[side] for ids in by_ids}) for side in (0, 1))
+    # Listed one by one, so that the filter reaches the runs before the view pairs them.
+    marks = [", ".join("?" * len(side)) for side in (candidates, baselines)]
+    sql = f"SELECT * FROM comparison_factor WHERE candidate IN ({marks[0]}) AND baseline IN ({marks[1]})"  # noqa: S608
+    found = query(store, sql, [*candidates, *baselines])
     made: dict[str, list[Factor]] = defaultdict(list)
     for row in found:
         key = by_ids.get((row["candidate"], row["baseline"]))
