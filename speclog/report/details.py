@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from speclog.report import rows
-from speclog.report.charts import acceptance, bill, break_even, concurrency, context, timeline
+from speclog.report.charts import acceptance, bill, break_even, concurrency, context, steps, timeline
 from speclog.report.model import Absent, Chart, Level, Pair, Row, Run, Section
 
 if TYPE_CHECKING:
@@ -73,11 +73,13 @@ def draw(store: Store, sides: Sides, section: Section) -> None:
     pair = section.fair or section.chosen
     if pair is None:
         return
+    profile = _profile(store, pair.candidate)
     section.charts = [
         break_even.chart(pair),
         concurrency.chart(pair),
         context.chart(pair, _curve(sides, pair)),
-        _bill(store, section, pair),
+        _bill(section, pair, profile),
+        _steps(sides, section, pair, profile),
         acceptance.chart(pair.candidate, _histogram(store, pair.candidate)),
         timeline.chart(pair.candidate, "candidate", _rows(sides.windows(pair.candidate))),
         timeline.chart(pair.baseline, "baseline", _rows(sides.windows(pair.baseline))),
@@ -96,30 +98,29 @@ def _curve(sides: Sides, pair: Pair) -> list[Row]:
     return [{**row, "batch_size": size} for size in sizes for row in _rows(curve(*arms, size))]
 
 
-def _bill(store: Store, section: Section, pair: Pair) -> Chart | Absent:
+def _profile(store: Store, run: Run) -> pl.DataFrame:
+    return store.frame("SELECT * FROM profile_window WHERE run_id = ? ORDER BY line_no", [run.run_id])
+
+
+def _bill(section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent:
     """Phases of the candidate's profiled rounds, in tokens of the baseline's step at the same batch size."""
+    from speclog.analysis.phases import bill as phase_bill
+
     steps = {level.batch_size: level.t_base_ms for level in pair.levels if level.t_base_ms is not None}
-    sql = """
-        SELECT CAST(round(bs) AS INTEGER) AS batch_size, phase, avg(ms) AS ms
-        FROM (
-            SELECT * FROM profile_window
-            WHERE run_id = ? AND kind = 'spec' AND NOT coalesce(warmup, false) AND coalesce(part, 0) = 0
-        )
-        UNPIVOT (ms FOR phase IN (draft_ms, vprep_ms, verify_ms, accept_ms, extend_ms, gap_ms))
-        GROUP BY ALL ORDER BY ALL
-    """
-    found = [row for row in rows.query(store, sql, [pair.candidate.run_id]) if row["batch_size"] in steps]
-    totals = {size: sum(row["ms"] for row in found if row["batch_size"] == size) for size in steps}
-    section.bill = [
-        {
-            **row,
-            "phase": row["phase"].removesuffix("_ms"),
-            "tokens": row["ms"] / steps[row["batch_size"]],
-            "share_pct": 100 * row["ms"] / totals[row["batch_size"]],
-        }
-        for row in found
-    ]
+    if not profile.is_empty():
+        section.bill = [row for row in _rows(phase_bill(profile, steps)) if row["tokens"] is not None]
     return bill.chart(pair, section.bill)
+
+
+def _steps(sides: Sides, section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent:
+    """Predicted speedup of fewer and more draft steps, from the acceptance histogram of the profile."""
+    from speclog.analysis.whatif import best_steps
+
+    if profile.is_empty():
+        return steps.chart(pair, [])
+    found = best_steps(profile, sides.side([pair.candidate]), sides.side([pair.baseline]))
+    section.steps = _rows(found)
+    return steps.chart(pair, section.steps)
 
 
 def _histogram(store: Store, run: Run) -> Sequence[int]:

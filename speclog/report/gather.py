@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DETAILED = 8
 """Candidates in full on one page (charts, intervals, factors); further ones get a row and a command."""
+DETAILED_OF_MANY, MANY = 2, 200
+"""...and of a store with more runs than MANY, whose factor tables take seconds each."""
 
 
 def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: str) -> Report:
@@ -35,8 +37,9 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     verdicts = Verdicts(store, known, [run.run_id for run in wanted], baselines)
     explicit, fairest = vs != "baseline", verdicts.fairest(3)
     ordered = sorted((_section(run, fairest.get(run.run_id, []), explicit) for run in wanted), key=_weight)
-    full = [_section(section.run, verdicts.of(section.run), explicit) for section in ordered[:DETAILED]]
-    brief = ordered[DETAILED:]
+    n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
+    full = [_section(section.run, verdicts.of(section.run), explicit) for section in ordered[:n_full]]
+    brief = ordered[n_full:]
     sections = [*full, *brief]
     sides = Sides(store)
     detailed(store, sides, full)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -56,21 +55,16 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
 
 
 def factors(store: Store, wanted: Iterable[Pair]) -> dict[str, tuple[Factor, ...]]:
-    """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first."""
-    by_ids = {(pair.candidate.run_id, pair.baseline.run_id): pair.key for pair in wanted}
-    if not by_ids:
-        return {}
-    candidates, baselines = (sorted({ids[side] for ids in by_ids}) for side in (0, 1))
-    # Listed one by one, so that the filter reaches the runs before the view pairs them.
-    marks = [", ".join("?" * len(side)) for side in (candidates, baselines)]
-    sql = f"SELECT * FROM comparison_factor WHERE candidate IN ({marks[0]}) AND baseline IN ({marks[1]})"  # noqa: S608
-    found = query(store, sql, [*candidates, *baselines])
-    made: dict[str, list[Factor]] = defaultdict(list)
-    for row in found:
-        key = by_ids.get((row["candidate"], row["baseline"]))
-        if key is not None:
-            made[key].append(_factor(row))
-    return {key: tuple(sorted(listed, key=_place)) for key, listed in made.items()}
+    """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first.
+
+    One query a pair: only an equality reaches the runs before the view pairs all of them.
+    """
+    sql = "SELECT * FROM comparison_factor WHERE candidate = ? AND baseline = ?"
+    found = {}
+    for pair in {pair.key: pair for pair in wanted}.values():
+        listed = [_factor(row) for row in query(store, sql, [pair.candidate.run_id, pair.baseline.run_id])]
+        found[pair.key] = tuple(sorted(listed, key=_place))
+    return found
 
 
 def _place(factor: Factor) -> tuple[int, str, str]:

@@ -20,7 +20,7 @@ MUTED = "var(--muted)"
 INK = "var(--ink)"
 PAPER = "var(--paper)"
 
-PHASES = ("draft", "vprep", "verify", "accept", "extend", "gap", "step")
+PHASES = ("draft", "vprep", "verify", "accept", "extend", "gap", "other", "step")
 PHASE_COLOURS = tuple(f"var(--phase-{name})" for name in PHASES)
 
 

@@ -66,7 +66,7 @@ def _steps(lines: Sequence[Row]) -> list[Row]:
             "batch_size": size,
             "arm": _arm(size, "baseline step"),
             "phase": "step",
-            "order": 6,
+            "order": 7,
             "tokens": 1.0,
             "share_pct": 100.0,
         }
