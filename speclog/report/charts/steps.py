@@ -47,13 +47,13 @@ def _title(points: Sequence[Row], used: int | None, size: int) -> str:
     measured = [point for point in points if not point["extrapolated"]]
     best = max(measured, key=lambda point: point["speedup"])
     now = next((point for point in measured if point["steps"] == used), None)
-    count, gain = numbers.count(best["steps"], "step"), numbers.percent(best["speedup"])
+    count, gain = numbers.count(best["steps"], "step"), numbers.percent(best["speedup"], 1)
     said = f"{count} would be best at batch {size}: {gain}"
     if now is None or now is best:
         return numbers.capital(said if now is None else f"{said}, as it runs now")
     span = numbers.percent_between(best["speedup_lo"], best["speedup_hi"])
     return numbers.capital(
-        f"{said} ({span} predicted) instead of {numbers.percent(now['speedup'])} with {used}"
+        f"{said} ({span} predicted) instead of {numbers.percent(now['speedup'], 1)} with {used}"
     )
 
 
