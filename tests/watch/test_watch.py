@@ -22,9 +22,10 @@ PREFILL = "[2026-11-29 12:00:01] Prefill batch, #new-seq: 1, #new-token: 128, #c
 
 def decode(second: int, *, size: int = 1, token: int = 1000, tau: float = 2.0, speed: float = 100.0) -> str:
     return (
-        f"[2026-11-29 12:00:{second:02d}] Decode batch, #running-req: {size}, #token: {token}, token usage: 0.01, "
-        f"accept len: {tau:.2f}, accept rate: 0.20, cuda graph: True, gen throughput (token/s): {speed:.2f}, "
-        "#queue-req: 0, "
+        f"[2026-11-29 12:00:{second:02d}] Decode batch, #running-req: {size}, #token: {token}, "
+        "token usage: 0.01, "
+        f"accept len: {tau:.2f}, accept rate: 0.20, cuda graph: True, "
+        f"gen throughput (token/s): {speed:.2f}, #queue-req: 0, "
     )
 
 
