@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """Number of the newest step in ``sql/migrations`` (1: the first release, which needs none)."""
 
+PARTS = ("tables", "macros", "views", "functions")
+"""Folders of ``sql/`` in the order in which they are run; functions are table macros over views."""
+
 _CREATE = re.compile(r"^(CREATE OR REPLACE )(VIEW|MACRO)(\s+)(\w+)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -50,7 +53,7 @@ class Definition:
 def schema_files() -> list[Path]:
     """The SQL files that make the schema, in the order in which they are run."""
     root = resources.directory("sql")
-    return [path for part in ("tables", "macros", "views") for path in sorted((root / part).glob("*.sql"))]
+    return [path for part in PARTS for path in sorted((root / part).glob("*.sql"))]
 
 
 def migrations() -> list[tuple[int, Path]]:
