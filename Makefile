@@ -48,9 +48,10 @@ types: venv
 validate: venv
 	PYTHONPATH=. $(BIN)/python -m bench.validate --write
 
-## pictures: the figures of docs/ from the example logs
+## pictures: the figures of docs/, the example page and its picture, from the example logs
 pictures: venv
 	PYTHONPATH=. $(BIN)/python -m bench.pictures.break_even
+	PYTHONPATH=. $(BIN)/python -m bench.pictures.report
 
 ## bench-ingest: how fast logs get in, against ripgrep, lnav and a Python loop; rewrites docs/performance.md
 bench-ingest: venv

@@ -34,8 +34,12 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     known = rows.runs(store)
     wanted = _candidates(store, known, candidates)
     baselines = _baselines(store, known, vs)
-    verdicts = Verdicts(store, known, [run.run_id for run in wanted], baselines)
-    explicit, fairest = vs != "baseline", verdicts.fairest(3)
+    named = frozenset(baselines)
+    # The fair pair may be with a baseline that nobody named: all plain runs are looked at.
+    everyone = named | {run.run_id for run in known.values() if run.speculative is False and run.served}
+    verdicts = Verdicts(store, known, [run.run_id for run in wanted], everyone)
+    explicit = named if vs != "baseline" else None
+    fairest = verdicts.fairest(3, named)
     ordered = sorted((_section(run, fairest.get(run.run_id, []), explicit) for run in wanted), key=_weight)
     n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
     full = [_section(section.run, verdicts.of(section.run), explicit) for section in ordered[:n_full]]
@@ -91,14 +95,17 @@ def _baselines(store: Store, known: Mapping[str, Run], vs: str) -> list[str]:
     return [run.run_id for run in known.values() if run.speculative is False and run.served]
 
 
-def _section(run: Run, pairs: list[Pair], explicit: bool) -> Section:
+def _section(run: Run, pairs: list[Pair], named: frozenset[str] | None) -> Section:
+    """One candidate: ``named`` are the baselines asked for, None when any will do."""
     ranked = sorted(pairs, key=_rank)
-    chosen = ranked[0] if ranked else None
-    fair = next((pair for pair in ranked if pair.verdict == "fair" and pair.main_level), None)
-    naive = (
-        chosen if explicit and chosen and chosen.verdict != "fair" else _misleading(ranked, fair or chosen)
-    )
-    return Section(run, chosen, fair, naive, ranked, why_not=_why_not(run, pairs))
+    asked = [pair for pair in ranked if named is None or pair.baseline.run_id in named]
+    chosen = asked[0] if asked else None
+    fair = next((pair for pair in [*asked, *ranked] if pair.verdict == "fair" and pair.main_level), None)
+    if chosen is not None and named is not None and chosen.verdict != "fair":
+        naive: Pair | None = chosen
+    else:
+        naive = _misleading(ranked, fair or chosen)
+    return Section(run, chosen, fair if chosen else None, naive, ranked, why_not=_why_not(run, asked, named))
 
 
 def _rank(pair: Pair) -> tuple[int, int, int, int, str]:
@@ -125,9 +132,11 @@ def _naive(pair: Pair) -> float | None:
     return next((level.naive_speedup for level in pair.levels if level.naive_speedup), None)
 
 
-def _why_not(run: Run, pairs: Sequence[Pair]) -> str:
-    if pairs or not run.served:
+def _why_not(run: Run, asked: Sequence[Pair], named: frozenset[str] | None) -> str:
+    if asked or not run.served:
         return ""
+    if named is not None:
+        return "the baseline named is not a run without speculation of the same engine and model"
     return f"no {run.engine} run without speculation in the store serves this model and decoded a token"
 
 

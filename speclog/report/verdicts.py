@@ -47,10 +47,13 @@ class Verdicts:
             place, "n_confounders", "n_unknown", "baseline_name", "baseline", nulls_last=True
         )
 
-    def fairest(self, n: int) -> dict[str, list[Pair]]:
-        """The ``n`` fairest pairs of each candidate, by candidate."""
+    def fairest(self, n: int, baselines: Iterable[str]) -> dict[str, list[Pair]]:
+        """The ``n`` fairest pairs of each candidate with some of the baselines, by candidate."""
+        import polars as pl
+
+        chosen = self._frame.filter(pl.col("baseline").is_in(list(baselines)))
         found: dict[str, list[Pair]] = {}
-        for row in self._frame.group_by("candidate", maintain_order=True).head(n).iter_rows(named=True):
+        for row in chosen.group_by("candidate", maintain_order=True).head(n).iter_rows(named=True):
             found.setdefault(row["candidate"], []).append(self._pair(row))
         return found
 
