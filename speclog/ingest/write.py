@@ -23,6 +23,7 @@ Progress = Callable[[int], None]
 """Called with the bytes read since the last call."""
 
 FLUSH_ROWS = 400_000
+STORE_MEMORY = "384MB"  # what DuckDB may hold of a long log before it writes to disk
 _WORKERS = 2
 
 
@@ -103,6 +104,8 @@ class LogIngest:
                 found[:] = self._stream(store, LogReader(newest=written_at(self._path)), again)
 
         with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
+            if not store.is_lake:
+                store.script(f"SET memory_limit = '{STORE_MEMORY}'")
             try:
                 store.transaction(work)
             except _Unchanged as same:
