@@ -1,0 +1,124 @@
+"""The catalogue of factors: reading it, checking it, and laying a user's own file over the shipped one."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from speclog.errors import UsageError
+
+if TYPE_CHECKING:
+    from speclog.store import Store
+
+SHIPPED = Path(__file__).with_name("factors.toml")
+CLASSES = (
+    "treatment", "environment", "server", "software", "workload", "measurement", "noise",
+)  # fmt: skip
+_CHOICES = {
+    "class": CLASSES,
+    "compare": ("exact", "number", "version", "set", "path"),
+    "effect": ("unfair", "unproven", "caveat"),
+    "otherwise": ("unproven", "caveat"),
+    "needs": ("gpu", "gpus"),
+    "order": ("less",),
+}
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "keys": list, "class": str, "compare": str, "tolerance": (int, float), "pick": list, "required": bool,
+    "needs": str, "effect": str, "better": str, "doubtful": str, "otherwise": str, "mend": str,
+    "versions": str, "about": str, "source": str, "spec_value": str, "plain_value": str, "order": str,
+    "within": (int, float), "since": str, "before": str, "cost": str,
+}  # fmt: skip
+FACTOR_KEYS = (
+    "keys", "class", "compare", "tolerance", "pick", "required", "needs", "effect", "better", "doubtful",
+    "otherwise", "mend", "versions", "about", "source",
+)  # fmt: skip
+ENTAILED_KEYS = (
+    "keys", "spec_value", "plain_value", "order", "within", "since", "before", "cost", "about", "source",
+)  # fmt: skip
+_REGEXES = ("doubtful", "spec_value", "plain_value")
+_NAME = re.compile(r"(arg|env|fact|measure)\.[A-Za-z0-9_.*?\[\]-]+")
+
+Catalogue = dict[str, list[dict[str, Any]]]
+
+
+def read(path: Path = SHIPPED) -> Catalogue:
+    """Read and check a catalogue file: its ``factor`` and ``entailed`` entries.
+
+    Raises UsageError that names the file, the entry and the key when something is wrong with it.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML ({error})") from error
+    for table in found:
+        if table not in ("factor", "entailed"):
+            raise UsageError(f"{path}: {table}: only [[factor]] and [[entailed]] are read")
+    catalogue = {table: found.get(table, []) for table in ("factor", "entailed")}
+    for table, keys in (("factor", FACTOR_KEYS), ("entailed", ENTAILED_KEYS)):
+        if not isinstance(catalogue[table], list):
+            raise UsageError(f"{path}: {table}: write [[{table}]], with two brackets")
+        for place, entry in enumerate(catalogue[table], 1):
+            _check(f"{path}: {table} {place}", entry, keys)
+    return catalogue
+
+
+def _check(where: str, entry: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
+    for key, value in entry.items():
+        if key not in allowed:
+            near = difflib.get_close_matches(key, allowed, n=1)
+            raise UsageError(f"{where}: {key}: no such key{f'; did you mean {near[0]}?' if near else ''}")
+        _check_value(f"{where}: {key}", key, value)
+    if not entry.get("keys"):
+        raise UsageError(f"{where}: keys: which factors is this about?")
+    if "class" in allowed and "class" not in entry:
+        raise UsageError(f"{where}: class: missing; one of {', '.join(CLASSES)}")
+
+
+def _check_value(where: str, key: str, value: Any) -> None:
+    kind = _TYPES[key]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        wanted = kind.__name__ if isinstance(kind, type) else "number"
+        raise UsageError(f"{where}: {value!r} is not a {wanted}")
+    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+        raise UsageError(f"{where}: a list of texts")
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise UsageError(f"{where}: {value!r} is none of {', '.join(_CHOICES[key])}")
+    if key == "keys":
+        for name in value:
+            if not _NAME.fullmatch(name):
+                raise UsageError(f"{where}: {name!r} is not arg.NAME, env.NAME, fact.NAME or measure.NAME")
+    if key in _REGEXES:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise UsageError(f"{where}: {value!r} is no regular expression ({error})") from error
+
+
+def merged(path: Path) -> Catalogue:
+    """The shipped catalogue with a user's entries before its own. Raises UsageError as `read` does."""
+    own, shipped = read(path), read()
+    return {table: own[table] + shipped[table] for table in shipped}
+
+
+def lay_over(store: Store, path: Path) -> None:
+    """Judge with a user's catalogue for as long as the store is open; the store itself keeps its own.
+
+    Everything that depends on the catalogue is put over the store as temporary views of this connection.
+    Raises UsageError when the file cannot be used.
+    """
+    from speclog.store import schema
+    from speclog.store.catalogue import create_view
+
+    made = {f"catalogue_{table}": create_view(f"catalogue_{table}", entries)
+            for table, entries in merged(path).items()}  # fmt: skip
+    for item in schema.definitions():
+        if item.part != "tables":
+            own = made.get(item.name)
+            text = item.temporary if own is None else own.replace("REPLACE VIEW", "REPLACE TEMP VIEW", 1)
+            store.script(text)

@@ -1,0 +1,67 @@
+"""`speclog check` and `speclog annotate` as a user calls them, on the story's logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from speclog.cli import cli
+from speclog.errors import CheckFailed, UsageError
+from speclog.ingest.api import ingest_paths
+
+
+@pytest.fixture(scope="module")
+def target(example_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    name = str(tmp_path_factory.mktemp("check") / "s.duckdb")
+    ingest_paths([example_logs / "kimi-k25-story"], store_target=name, lock_timeout=20.0)
+    return name
+
+
+def check(target: str, *words: str) -> tuple[list[dict[str, object]], object]:
+    done = CliRunner().invoke(cli, ["--store", target, "check", "--json", *words])
+    return json.loads(done.stdout or "[]"), done.exception
+
+
+def test_the_fair_baseline_is_found_and_the_naive_one_named(target: str) -> None:
+    rows, error = check(target, "--run", "eagle3-5x6-untuned")
+    assert error is None
+    assert rows[0]["baseline_name"] == "baseline-fresh"
+    assert rows[0]["verdict"] == rows[0]["effective_verdict"] == "fair"
+    assert rows[0]["naive_baseline_name"] == "baseline-remembered"
+
+
+def test_an_unfair_pair_fails_and_an_allowance_is_stamped(target: str) -> None:
+    words = ["--run", "eagle3-5x6-untuned", "--vs", "baseline-retuned"]
+    rows, error = check(target, *words)
+    assert isinstance(error, CheckFailed)
+    assert rows[0]["n_confounders"] == 6
+    names = ["PROTO", "ALGO", "P2P_LEVEL", "MAX_NCHANNELS", "BUFFSIZE", "NTHREADS"]
+    allowed = [word for name in names for word in ("--allow", f"env.NCCL_{name}=known")]
+    rows, error = check(target, *words, *allowed)
+    assert error is None
+    assert rows[0]["verdict"] == "unfair"
+    assert rows[0]["effective_verdict"] == "fair"
+    assert len(rows[0]["allowed"]) == 6  # type: ignore[arg-type]
+
+
+def test_a_catalogue_of_ones_own_decides_and_its_faults_are_named(target: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('[[factor]]\nkeys = ["env.NCCL_*"]\nclass = "noise"\n')
+    words = ["--run", "eagle3-5x6-untuned", "--vs", "baseline-retuned", "--factors", str(own)]
+    rows, error = check(target, *words)
+    assert error is None
+    assert rows[0]["verdict"] == "fair"
+    own.write_text('[[factor]]\nkeys = ["env.NCCL_*"]\nclas = "noise"\n')
+    _, error = check(target, *words)
+    assert isinstance(error, UsageError)
+    assert f"{own}: factor 1: clas: no such key; did you mean class?" in str(error)
+
+
+def test_a_record_is_not_overruled_by_memory(target: str) -> None:
+    words = ["--store", target, "annotate", "baseline-fresh", "env.NCCL_PROTO=LL"]
+    done = CliRunner().invoke(cli, words)
+    assert isinstance(done.exception, UsageError)
+    assert "the log says env.NCCL_PROTO=(unset)" in str(done.exception)
