@@ -82,7 +82,8 @@ def _check(where: str, entry: Mapping[str, Any], allowed: tuple[str, ...]) -> No
 
 def _check_value(where: str, key: str, value: Any) -> None:
     kind = _TYPES[key]
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    fits: bool = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    if not fits:
         wanted = kind.__name__ if isinstance(kind, type) else "number"
         raise UsageError(f"{where}: {value!r} is not a {wanted}")
     if isinstance(value, list) and not all(isinstance(item, str) for item in value):
