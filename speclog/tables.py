@@ -14,12 +14,12 @@ from typing import Any
 from speclog.console import clean
 
 Rows = Sequence[Sequence[Any]]
-FORMATS = ("table", "json", "csv")
+FORMATS = ("table", "json", "csv", "markdown")
 
 
 def show(columns: Sequence[str], rows: Rows, fmt: str) -> None:
     """Print rows in one of `FORMATS`. JSON is an array of objects keyed by column name."""
-    writer = {"table": _table, "json": _json, "csv": _csv}[fmt]
+    writer = {"table": _table, "json": _json, "csv": _csv, "markdown": _markdown}[fmt]
     writer(columns, rows)
 
 
@@ -52,6 +52,19 @@ def _csv(columns: Sequence[str], rows: Rows) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([_csv_cell(value) for value in row] for row in rows)
+
+
+def _markdown(columns: Sequence[str], rows: Rows) -> None:
+    """A table for a pull request: nothing in it is read as HTML, a link or another column."""
+    print("| " + " | ".join(map(_markdown_cell, columns)) + " |")
+    print("|" + "---|" * len(columns))
+    for row in rows:
+        print("| " + " | ".join(_markdown_cell(_cell(value)) for value in row) + " |")
+
+
+def _markdown_cell(text: str) -> str:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{char}" if char in "\\|`*_[]~" else char for char in escaped)
 
 
 def _csv_cell(value: Any) -> Any:
