@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STORE = .demo/speclog.duckdb
 SGLANG_VENV ?= .venv-sglang
 
-.PHONY: demo test test-sglang lint types validate pictures venv clean
+.PHONY: demo test test-sglang test-fleet lint types validate pictures venv clean
 
 venv: $(VENV)/.installed
 
@@ -36,6 +36,19 @@ $(SGLANG_VENV)/.installed: tests/sglang/requirements.txt
 	$(PYTHON) -m venv $(SGLANG_VENV)
 	$(SGLANG_VENV)/bin/pip install -q --disable-pip-version-check torch==2.14.1 torchvision==0.29.1
 	$(SGLANG_VENV)/bin/pip install -q --disable-pip-version-check --no-deps -r tests/sglang/requirements.txt
+	@touch $@
+
+FLEET = .venv-fleet
+## test-fleet: real PostgreSQL, an S3 server, many writers, crashes, full disks, fuzz (about half an hour)
+test-fleet: venv $(FLEET)/.installed
+	SPECLOG_FLEET=1 SPECLOG_FLEET_NEWEST=$(CURDIR)/$(BIN)/python SPECLOG_FLEET_OLDEST=$(CURDIR)/$(FLEET)/oldest/bin/python \
+	$(FLEET)/bin/python -m pytest tests/fleet tests/store
+
+$(FLEET)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(FLEET)
+	$(FLEET)/bin/pip install -q --disable-pip-version-check -e '.[dev,lake]' 'moto[s3,server]>=5,<6' 'duckdb-cli<2' zstandard
+	$(PYTHON) -m venv $(FLEET)/oldest
+	$(FLEET)/oldest/bin/pip install -q --disable-pip-version-check 'duckdb==1.4.4'
 	@touch $@
 
 lint: venv
@@ -72,4 +85,4 @@ example: venv
 	  --screenshot=reports/example.png file://$(abspath reports/example.html)
 
 clean:
-	rm -rf $(VENV) .demo .bench build dist
+	rm -rf $(VENV) $(FLEET) .demo .bench build dist

@@ -103,9 +103,6 @@ class Recorder:
         """Whether this round is to be recorded: the control file's word, or the trial's turn."""
         state = self.control.round()
         if state != "ab":
-            self.trial.interrupt()
-            if state == "off" and self.windows.open and not self.pending:
-                self.windows.flush()
             return state == "on"
         on, cost = self.trial.entry(now, bs)
         if cost is not None:
@@ -212,7 +209,7 @@ class Recorder:
     def claim(self, result: Any) -> Round | None:
         """The round that made `result`: the result carries it, or names its batch (0.4.x)."""
         round_: Round | None = getattr(result, "_speclog_round", None)
-        if round_ is not None or result is None or not self.unclaimed:
+        if round_ is not None or not self.unclaimed:
             return round_
         wanted = getattr(result, "bid", None)
         for candidate in self.unclaimed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +27,8 @@ class Window:
         self.single: list[dict[str, float]] = []
         self.contexts: list[int] = []
         self.graphs: list[list[bool | None]] = [[], [], []]
-        self.accepted: Counter[int] = Counter()
-        """Request-rounds by accepted drafts."""
+        self.histogram: list[int] = [0] * (first.steps + 1)
+        self.requests = 0
         self.counted = 0
 
     def add(self, round_: Round, times_ms: dict[str, float]) -> None:
@@ -43,7 +42,10 @@ class Window:
             seen.append(flag)
         if round_.accepted is not None:
             self.counted += 1
-            self.accepted.update(round_.accepted)
+            self.requests += len(round_.accepted)
+            for drafts in round_.accepted:
+                self.histogram += [0] * (drafts + 1 - len(self.histogram))
+                self.histogram[max(drafts, 0)] += 1
 
     def fields(self, number: int, rank: Fields, mode: str, full: int) -> Fields:
         """The line's fields. All times come from the same rounds: the chained ones if there are any."""
@@ -81,13 +83,11 @@ class Window:
 
     def acceptance(self) -> Fields:
         """Request-rounds, accept length with the bonus token, histogram; unknown unless every round told."""
-        requests = sum(self.accepted.values())
-        if self.counted < self.n or not requests:
+        if self.counted < self.n or not self.requests:
             return [("reqs", None), ("acc_len", None), ("acc_hist", None)]
-        mean = sum(drafts * count for drafts, count in self.accepted.items()) / requests
-        places = range(max(self.steps, *self.accepted) + 1)
-        histogram = ",".join(str(self.accepted[drafts]) for drafts in places)
-        return [("reqs", requests), ("acc_len", f"{1 + mean:.4f}"), ("acc_hist", histogram)]
+        mean = sum(i * count for i, count in enumerate(self.histogram)) / self.requests
+        histogram = ",".join(map(str, self.histogram))
+        return [("reqs", self.requests), ("acc_len", f"{1 + mean:.4f}"), ("acc_hist", histogram)]
 
 
 OnLine = Callable[[int, Window], Fields]

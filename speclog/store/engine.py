@@ -32,6 +32,7 @@ LAKE = "lake"
 # DuckDB 2.x would otherwise write files that no 1.x (and no packaged CLI of today) can open. Nothing is ever
 # fetched from the network behind the user's back.
 _CONFIG = {"storage_compatibility_version": "v1.2.0", "autoinstall_known_extensions": "false"}
+_IDLE: dict[tuple[Target, bool], duckdb.DuckDBPyConnection] = {}
 _CATALOG_EXTENSION = {"postgres": "postgres_scanner", "sqlite": "sqlite_scanner"}
 
 
@@ -46,20 +47,45 @@ def connect(
     import duckdb
 
     open_ = _open_lake if target.is_lake else _open_file
+    if (idle := _IDLE.pop((target, read_only), None)) is not None:
+        with contextlib.suppress(duckdb.Error):
+            idle.execute("SELECT 1 FROM raw_meta LIMIT 1").fetchall()
+            return idle
     try:
         return retry(
             lambda: open_(target, read_only, create),
             timeout=lock_timeout,
             again=lambda e: problems.is_locked(e) or problems.is_lost(e) or problems.is_conflict(e),
+            wake=None if target.is_lake else lambda: not _is_locked(target.path),
         )
     except duckdb.Error as error:
         raise _refusal(error, target, lock_timeout) from error
 
 
-def retry(work: Callable[[], T], *, timeout: float, again: Callable[[BaseException], bool]) -> T:
+def release(
+    connection: duckdb.DuckDBPyConnection, target: Target, *, read_only: bool, reusable: bool
+) -> None:
+    """Close a connection, or keep it for the next `connect` of this process.
+
+    Only a lake's is kept: it holds no lock, and to attach one costs most of a second.
+    """
+    if reusable and target.is_lake and (target, read_only) not in _IDLE:
+        _IDLE[target, read_only] = connection
+    else:
+        connection.close()
+
+
+def retry(
+    work: Callable[[], T],
+    *,
+    timeout: float,
+    again: Callable[[BaseException], bool],
+    wake: Callable[[], bool] | None = None,
+) -> T:
     """Return ``work()``, tried again with growing, jittered pauses for ``timeout`` seconds.
 
-    Only engine errors for which ``again`` is true are retried; the last one is raised as it came.
+    Only engine errors for which ``again`` is true are retried; the last one is raised as it came. ``wake``
+    ends a pause early: it is asked every few hundredths of a second whether a try could succeed.
     """
     import duckdb
 
@@ -71,8 +97,29 @@ def retry(work: Callable[[], T], *, timeout: float, again: Callable[[BaseExcepti
         except duckdb.Error as error:
             if not again(error) or time.monotonic() >= deadline:
                 raise
-        time.sleep(random.uniform(pause / 2, pause))
+        _pause(random.uniform(pause / 2, pause), wake)
         pause = min(pause * 1.6, 1.0)
+
+
+def _pause(seconds: float, wake: Callable[[], bool] | None) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(min(random.uniform(0.01, 0.04), seconds) if wake else seconds)
+        if wake and wake():
+            return
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether the kernel lists a lock on the file: without asking, a waiter misses the gaps between writers.
+
+    True (wait on) where there is no such list.
+    """
+    try:
+        found = path.stat()
+        listed = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return True
+    return f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino} " in listed
 
 
 def _refusal(error: BaseException, target: Target, lock_timeout: float) -> StoreError:

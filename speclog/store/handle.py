@@ -31,11 +31,15 @@ class _ArrowStream:
 class Store:
     """An open store: query it, append to it. Obtain one from `open_store`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, target: Target, lock_timeout: float) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, target: Target, lock_timeout: float, *, read_only: bool
+    ) -> None:
         self._connection = connection
         self._parsed = target
         self._lock_timeout = lock_timeout
+        self._read_only = read_only
         self._sandboxed = False
+        self._in_transaction = False
         self._identity = self._file_identity()
         self.target = str(target)
         self.prepared = ""
@@ -58,19 +62,36 @@ class Store:
         Raises UsageError when the SQL is wrong (or, in a sandbox, not a plain query), StoreError when the
         store fails.
         """
-        import duckdb
-
         self._inspect(sql)
         with self._translated():
-            cursor = self._connection.execute(sql, params)
-            names = [column[0] for column in cursor.description or []]
-            try:
-                return names, cursor.fetchall()
-            except duckdb.InvalidInputException as error:
-                if "pytz" not in str(error):
-                    raise
-        # DuckDB 1.5 needs pytz to hand a time with a zone to Python; polars does not.
-        return names, self.frame(sql, params).rows()
+            names, rows = self._patiently(lambda: self._fetch(sql, params))
+        if rows is None:
+            # DuckDB 1.5 needs pytz to hand a time with a zone to Python; polars does not.
+            return names, self.frame(sql, params).rows()
+        return names, rows
+
+    def _fetch(
+        self, sql: str, params: Sequence[object] | None
+    ) -> tuple[list[str], list[tuple[Any, ...]] | None]:
+        import duckdb
+
+        cursor = self._connection.execute(sql, params)
+        names = [column[0] for column in cursor.description or []]
+        try:
+            return names, cursor.fetchall()
+        except duckdb.InvalidInputException as error:
+            if "pytz" not in str(error):
+                raise
+        return names, None
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Do ``work``; outside a transaction on a lake, again when it trips over another writer's commit.
+
+        Even a query can: DuckLake reads its catalog in several steps.
+        """
+        if not self.is_lake or self._in_transaction:
+            return work()
+        return engine.retry(work, timeout=self._lock_timeout, again=problems.is_conflict)
 
     def frame(self, sql: str, params: Sequence[object] | None = None) -> pl.DataFrame:
         """Return a query's result as a polars frame (columns as in the query).
@@ -78,21 +99,24 @@ class Store:
         An INTERVAL becomes a Duration (a month counts 30 days), a HUGEINT (``sum`` of integers) an Int64, or
         a Float64 when it does not fit. Raises UsageError when the SQL is wrong or two columns share a name.
         """
-        import polars as pl
-
         self._inspect(sql)
         with self._translated():
-            relation: Any = self._connection.sql(sql, params=params)
-            if relation is None:
-                return pl.DataFrame()
-            names, types = list(relation.columns), [str(kind) for kind in relation.types]
-            if len(set(names)) < len(names):
-                raise UsageError("SQL: two columns of the result share a name; name them with AS")
-            if any("INTERVAL" in kind for kind in types):
-                # polars cannot take one; Python can, but on DuckDB 1.5 not beside a time with a zone.
-                rows = relation.project(", ".join(map(_without_zone, names, types))).fetchall()
-                return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
-            frame = pl.DataFrame(relation)
+            return self._patiently(lambda: self._frame(sql, params))
+
+    def _frame(self, sql: str, params: Sequence[object] | None) -> pl.DataFrame:
+        import polars as pl
+
+        relation: Any = self._connection.sql(sql, params=params)
+        if relation is None:
+            return pl.DataFrame()
+        names, types = list(relation.columns), [str(kind) for kind in relation.types]
+        if len(set(names)) < len(names):
+            raise UsageError("SQL: two columns of the result share a name; name them with AS")
+        if any("INTERVAL" in kind for kind in types):
+            # polars cannot take one; Python can, but on DuckDB 1.5 not beside a time with a zone.
+            rows = relation.project(", ".join(map(_without_zone, names, types))).fetchall()
+            return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+        frame = pl.DataFrame(relation)
         huge = [name for name, kind in zip(names, types, strict=True) if kind in ("HUGEINT", "UHUGEINT")]
         return frame.with_columns(_whole_number(frame[name]) for name in huge)
 
@@ -193,6 +217,7 @@ class Store:
         import duckdb
 
         self._connection.execute("BEGIN")
+        self._in_transaction = True
         try:
             done = work()
             self._connection.execute("COMMIT")
@@ -200,6 +225,8 @@ class Store:
             with contextlib.suppress(duckdb.Error):
                 self._connection.execute("ROLLBACK")
             raise
+        finally:
+            self._in_transaction = False
         return done
 
     def insert(self, frames: Mapping[str, pl.DataFrame]) -> None:
@@ -262,8 +289,10 @@ class Store:
             raise problems.translate(error, self.target) from error
 
     def close(self) -> None:
-        """Close the connection and with it the lock."""
-        self._connection.close()
+        """Close the connection and with it the lock; a lake's may be kept for the next opening."""
+        engine.release(
+            self._connection, self._parsed, read_only=self._read_only, reusable=not self._sandboxed
+        )
 
 
 def _with_typed_nulls(frame: pl.DataFrame) -> pl.DataFrame:
@@ -301,7 +330,7 @@ def open_store(
     """
     parsed = parse_target(target)
     connection = engine.connect(parsed, read_only=read_only, create=not read_only, lock_timeout=lock_timeout)
-    store = Store(connection, parsed, lock_timeout)
+    store = Store(connection, parsed, lock_timeout, read_only=read_only)
     try:
         store.prepared = schema.prepare(store, writable=not read_only)
         if sandbox:

@@ -17,8 +17,8 @@ WITH arg AS (
     FROM server_arg GROUP BY run_id
 ),
 printed AS (
-    SELECT ingest_id, count(*) AS n_windows, count(accept_len_raw) AS n_accept
-    FROM raw_decode_window GROUP BY ingest_id
+    SELECT run_id, ingest_id, count(*) AS n_windows, count(accept_len_raw) AS n_accept
+    FROM raw_decode_window GROUP BY run_id, ingest_id
 ),
 tag AS (
     SELECT run_id, max(value) FILTER (key = 'tag') AS tag, max(value) FILTER (key = 'note') AS note
@@ -72,10 +72,10 @@ SELECT
     i.ingest_id,
     i.ingested_at
 FROM (
-    SELECT *, row_number() OVER (PARTITION BY ingest_id ORDER BY last_line DESC NULLS LAST) AS place FROM raw_run
+    SELECT *, row_number() OVER (PARTITION BY run_id, ingest_id ORDER BY last_line DESC NULLS LAST) AS place FROM raw_run
 ) AS r
-JOIN current_ingest AS i USING (ingest_id)
+JOIN current_ingest AS i USING (run_id, ingest_id)
 LEFT JOIN arg AS a ON a.run_id = r.run_id
-LEFT JOIN printed AS p ON p.ingest_id = r.ingest_id
+LEFT JOIN printed AS p ON p.run_id = r.run_id AND p.ingest_id = r.ingest_id
 LEFT JOIN tag AS t ON t.run_id = r.run_id
 WHERE r.place = 1;

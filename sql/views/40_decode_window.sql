@@ -13,8 +13,8 @@ WITH w AS (
         lag(d.running_req) OVER line AS previous_req,
         row_number() OVER line AS place
     FROM raw_decode_window AS d
-    JOIN run AS r USING (ingest_id)
-    WINDOW line AS (PARTITION BY d.ingest_id, d.source_index, d.dp_rank, d.pp_rank ORDER BY d.line_no)
+    JOIN run AS r USING (run_id, ingest_id)
+    WINDOW line AS (PARTITION BY d.run_id, d.source_index, d.dp_rank, d.pp_rank ORDER BY d.line_no)
 )
 SELECT
     run_id, run, source_index, line_no, ts, dp_rank, pp_rank, tp_rank, running_req, token, token_usage, tau, accept_len,

@@ -177,17 +177,3 @@ def test_a_journal_that_cannot_be_written_is_said(tmp_path):
     output = serve("v2", "1x5", path=BOOT, EAGLE3_PROFILE_JSONL=tmp_path / "missing" / "rounds.jsonl")
     assert output.kind("warn")[0]["msg"] == "no_journal"
     assert output.kind("spec")
-
-
-def test_switching_on_and_off_while_serving(tmp_path):
-    """What was recorded comes out when it is switched off; switched on again, it begins anew."""
-    file = tmp_path / "control"
-    file.write_text("on")
-    output = serve(
-        "v2", "1x100", path=BOOT, EAGLE3_PROFILE_CTL=file, EAGLE3_PROFILE_WINDOW=10, FAKE_CTL="25=off,55=on"
-    )
-    lines = output.kind("spec")
-    # Looked at every ten rounds, from the first on: rounds 1 to 30 are recorded, and 61 to the last.
-    assert sum(int(line["n"]) for line in lines) == 30 + 41
-    assert {line["gap_ms"] for line in lines if line["n"] == "10"} == {"2.000/2.000/2.000"}
-    assert "SERVED 100 tokens" in output.text

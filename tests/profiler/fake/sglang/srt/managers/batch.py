@@ -33,7 +33,7 @@ class ScheduleBatch:
     def __init__(self, mode, reqs):
         self.forward_mode = ForwardMode(mode)
         self.reqs = reqs
-        self.seq_lens = [0] * len(reqs or [])
+        self.seq_lens = [0] * len(reqs)
         self.seq_lens_cpu = None
         self.bid = next(numbers)
 

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from pathlib import Path
 
 from sglang import clock
 from sglang.srt.managers.batch import GenerationBatchResult, Request, ScheduleBatch
@@ -10,9 +9,6 @@ from sglang.srt.plugins import load_plugins
 from sglang.srt.speculative import workers
 
 GAP_MS = 2.0
-CONTROL = {
-    int(n): word for n, _, word in (p.partition("=") for p in os.environ.get("FAKE_CTL", "-1=").split(","))
-}
 COST_MS = float(os.environ.get("FAKE_COST_MS", "0"))
 CAPTURING = [int(n) for n in os.environ.get("FAKE_CAPTURE_ROUNDS", "0").split(",")]
 logger = logging.getLogger(__name__)
@@ -40,8 +36,6 @@ class Scheduler:
         recorder = getattr(self, "_speclog_recorder", None)
         if COST_MS and recorder is not None and recorder.last is not None:
             clock.host_ms(COST_MS)  # a profiler that costs something in the rounds it records
-        if self.rounds in CONTROL:
-            Path(os.environ["EAGLE3_PROFILE_CTL"]).write_text(CONTROL[self.rounds])
         clock.capturing = batch.forward_mode.is_decode() and self.rounds in CAPTURING
         if self.speculative and hasattr(self.draft_worker, "forward_batch_speculative_generation"):
             result = self.draft_worker.forward_batch_speculative_generation(batch)
@@ -53,7 +47,7 @@ class Scheduler:
         return result
 
     def process_batch_result(self, batch, result, launch_done=None):
-        clock.wait(result and result.copy_done)
+        clock.wait(result.copy_done)
         if not batch.forward_mode.is_decode():
             return
         lens = getattr(result, "accept_lens", None)
@@ -84,8 +78,6 @@ class Scheduler:
 
     def event_loop(self):
         previous = None
-        if self.enable_overlap:  # 0.4.x begins its overlapped loop with a result that nobody computed
-            self.process_batch_result(ScheduleBatch("dummy_first", None), None)
         for batch in self.waves():
             current = None if batch is None else (batch, self.run_batch(batch))
             if self.enable_overlap:
