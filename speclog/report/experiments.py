@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from speclog.report import numbers, rows, words
@@ -85,6 +86,28 @@ def _gain(section: Section, naive: Level) -> float | None:
     ):
         return None
     return fair.t_base_ms / naive.t_base_ms
+
+
+def weigh(section: Section) -> None:
+    """Say what the naive pair's confounders are worth: its baseline against the fair one, without them."""
+    naive, fair = section.naive, section.fair
+    gain = _gain(section, naive.main_level) if naive and naive.main_level else None
+    if naive is None or fair is None or gain is None or naive.verdict != "unfair" or fair.verdict != "fair":
+        return
+    together = "together " if len(naive.confounders()) > 1 else ""
+    worth = (
+        f"{together}×{gain:.2f} on the baseline at batch {fair.main_level.batch_size}"
+        if fair.main_level
+        else None
+    )
+    weighed = tuple(
+        replace(factor, worth=worth) if factor.state == "confounder" else factor for factor in naive.factors
+    )
+    for name in ("chosen", "naive"):
+        pair = getattr(section, name)
+        if pair is not None and pair.key == naive.key:
+            setattr(section, name, replace(pair, factors=weighed))
+    section.pairs = [replace(p, factors=weighed) if p.key == naive.key else p for p in section.pairs]
 
 
 def two_by_two(points: Points, section: Section, sections: Sequence[Section]) -> Chart | Absent | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from speclog import __version__
 from speclog.report import numbers, rows, words
 from speclog.report.details import Sides, detailed, draw
-from speclog.report.experiments import missing_run, ranking, two_by_two
+from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.verdicts import ORDER, Verdicts
 from speclog.runs import resolve
@@ -48,6 +48,7 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     sides = Sides(store)
     detailed(store, sides, full)
     for section in full:
+        weigh(section)
         section.headline, section.change = words.headline(section), words.change(section)
         draw(store, sides, section)
         experiment = two_by_two(verdicts.points, section, sections)

@@ -147,9 +147,9 @@ class Pair:
     vouched: bool
     n_confounders: int
     n_unknown: int
-    caveats: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ()
     factors: tuple[Factor, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -67,7 +67,7 @@ def test_filter_and_folds_work_by_keyboard(page: Path, visit: Any) -> None:
     assert "1 of" in box.locator("output.matches").inner_text()
     seen.page.keyboard.press("Control+A")
     seen.page.keyboard.press("Delete")
-    fold = box.locator("details.fold").first
+    fold = seen.page.locator(".factor-box details.fold").first
     assert fold.get_attribute("open") is None
     fold.locator("summary").focus()
     seen.page.keyboard.press("Enter")

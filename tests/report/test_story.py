@@ -57,6 +57,7 @@ def test_against_the_tuned_baseline_it_is_unfair_and_the_six_variables_are_named
     }  # fmt: skip
     assert {name.removeprefix("env."): f["baseline_value"] for name, f in found.items()} == wanted
     assert all(f["mend"] for f in found.values())
+    assert {f["worth"] for f in found.values()} == {"together ×1.41 on the baseline at batch 1"}
 
 
 def test_break_even_is_that_of_the_case(against_fairest: dict[str, Any]) -> None:
