@@ -21,9 +21,25 @@ def main() -> None:
     except KeyboardInterrupt:
         console.fail("interrupted")
         sys.exit(ExitCode.INTERRUPTED)
+    except SystemExit:
+        if _nobody_reads():
+            sys.exit(ExitCode.OK)
+        raise
+    finally:
+        _settle_stdout()
+
+
+def _nobody_reads() -> bool:
+    """Whether click met a closed pipe: it wraps stdout then and ends with 1, our code of a failed check."""
+    return type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
+
+
+def _settle_stdout() -> None:
+    """Write out what stdout holds; where nobody reads it, Python's own last flush must not fail."""
+    try:
+        sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.OK)
 
 
 if __name__ == "__main__":

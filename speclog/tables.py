@@ -107,4 +107,7 @@ def _table(columns: Sequence[str], rows: Rows) -> None:
         table.add_row(*(Text(_cell(value)) for value in row))
     # Away from a terminal nothing is folded: the table is as wide as its contents.
     console = Console(soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 10_000)
-    console.print(table)
+    # Captured, because rich ends the program with 1 where nobody reads stdout any more.
+    with console.capture() as drawn:
+        console.print(table)
+    sys.stdout.write(drawn.get())

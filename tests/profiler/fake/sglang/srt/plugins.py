@@ -14,4 +14,7 @@ def load_plugins():
     allowed = os.environ.get("SGLANG_PLUGINS")
     for point in importlib.metadata.entry_points(group="sglang.srt.plugins"):
         if allowed is None or point.name in allowed.split(","):
-            point.load()()
+            try:
+                point.load()()
+            except Exception as error:  # as the real one: logged, and the server goes on
+                print(f"Failed to load plugin {point.name}: {error}", flush=True)
