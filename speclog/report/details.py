@@ -53,6 +53,7 @@ def detailed(store: Store, sides: Sides, sections: Sequence[Section]) -> None:
         section.chosen = made[section.chosen.key] if section.chosen else None
         section.fair = made[section.fair.key] if section.fair else None
         section.naive = made[section.naive.key] if section.naive else None
+        section.maybe = made[section.maybe.key] if section.maybe else None
         section.pairs = [made.get(pair.key, pair) for pair in section.pairs]
 
 
@@ -70,7 +71,7 @@ def _intervals(sides: Sides, pair: Pair) -> tuple[Level, ...]:
 
 def draw(store: Store, sides: Sides, section: Section) -> None:
     """Make the charts of a section, for the fair pair or else the pair asked for."""
-    pair = section.fair or section.chosen
+    pair = section.fair or section.maybe or section.chosen
     if pair is None:
         return
     profile = _profile(store, pair.candidate)

@@ -106,7 +106,10 @@ def _section(run: Run, pairs: list[Pair], named: frozenset[str] | None) -> Secti
         naive: Pair | None = chosen
     else:
         naive = _misleading(ranked, fair or chosen)
-    return Section(run, chosen, fair if chosen else None, naive, ranked, why_not=_why_not(run, asked, named))
+    unproven = (pair for pair in [*asked, *ranked] if pair.verdict == "unproven" and pair.main_level)
+    maybe = next(unproven, None) if chosen and fair is None else None
+    fair = fair if chosen else None
+    return Section(run, chosen, fair, naive, ranked, why_not=_why_not(run, asked, named), maybe=maybe)
 
 
 def _rank(pair: Pair) -> tuple[int, int, int, int, str]:

@@ -232,11 +232,12 @@ class Section:
     bill: list[Row] = field(default_factory=list)
     why_not: str = ""
     repeats: list[Run] = field(default_factory=list)
+    maybe: Pair | None = None
 
     @property
     def shown(self) -> list[Pair]:
-        """The pairs the page shows in detail: the one asked for, the fair one, the naive one, each once."""
-        wanted = [pair for pair in (self.chosen, self.fair, self.naive) if pair is not None]
+        """The pairs the page shows in detail: the one asked for, the fair (or likely) one, the naive one."""
+        wanted = [pair for pair in (self.chosen, self.fair, self.maybe, self.naive) if pair is not None]
         return list({pair.key: pair for pair in wanted}.values())
 
     @property

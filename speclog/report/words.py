@@ -145,6 +145,12 @@ def headline(section: Section) -> str:
         return f"{what} On equal terms, against {fair.baseline.name}, {run.name} {_result(fair)}."
     if chosen.verdict == "unproven":
         return f"{what} If they are equal, {run.name} {_result(chosen)} against {chosen.baseline.name}."
+    if section.maybe is not None:
+        likely = section.maybe
+        doubt = f"against {likely.baseline.name} (unproven: {reason(likely)})"
+        return (
+            f"{what} No fair pair is in the store; {doubt} {run.name} {_result(likely)}, if those are equal."
+        )
     return f"{what} The store holds no fair pair for {run.name}: no number is given as the result."
 
 
@@ -164,7 +170,7 @@ def change(section: Section) -> str:
     said = f"Against {naive.baseline.name} {section.run.name} {seeming(naive)}"
     cause = f"{verdict_word(naive.verdict).lower()}: {reason(naive)}"
     if fair is None or fair.main_level is None:
-        return f"{said} ({cause}); what it does on equal terms is not known from this store."
+        return f"{said} ({cause}); what it does on equal terms is not proven by this store."
     first = next((level.naive_speedup for level in naive.levels if level.naive_speedup is not None), None)
     level = fair.main_level
     if first is None or level.speedup is None:
