@@ -44,7 +44,7 @@ def read_jsonl_line(line: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """(row of raw_bench_result without ids, the whole object); None when the line is no benchmark result."""
     try:
         data = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict):
         return None

@@ -191,7 +191,7 @@ def _by_engine(frame: pl.DataFrame, kind: Kind) -> pl.DataFrame:
     every = head | dict.fromkeys(RANKS.values(), pl.Int64()) | schema
     present = {name for row in rows for name in row}
     return (
-        pl.DataFrame(rows, schema={n: t for n, t in every.items() if n in present})
+        pl.DataFrame(rows, schema={n: t for n, t in every.items() if n in present}, strict=False)
         if rows
         else pl.DataFrame()
     )

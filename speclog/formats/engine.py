@@ -177,7 +177,7 @@ def _json(kind: Kind, message: str) -> tuple[Fields, dict[str, str]]:
     """``Head {json}``: the object's members are the fields."""
     try:
         value = json.loads(message[message.index("{") :])
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}, {"unreadable": message}
     return (value, {}) if isinstance(value, dict) else ({}, {"unreadable": message})
 

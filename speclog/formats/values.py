@@ -81,9 +81,11 @@ PATTERN: dict[str, str] = {
 def convert(kind: str, text: str) -> Value:
     """Text to value; None where it is not of the type (a truncated line, ``na``)."""
     try:
-        return CONVERT[kind](text)
+        value = CONVERT[kind](text)
     except (ValueError, KeyError):
         return None
+    # No counter of a server needs more than 64 bits, and no column holds more.
+    return None if type(value) is int and abs(value) >= 2**63 else value
 
 
 def milliseconds(name: str, text: str) -> dict[str, Value]:

@@ -63,7 +63,7 @@ def _from_json(line: str) -> str | None:
     text = line.strip().rstrip(",")
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if isinstance(value, str):
         return value.rstrip("\n")

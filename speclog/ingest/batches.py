@@ -55,7 +55,7 @@ def parse_chunk(data: bytes) -> Parsed:
         typed=typed,
         others=quiet,
         raw=data if lines.verbatim and kept is lines.frame else None,
-        tail_time=datetime.fromisoformat(stamp) if stamp else None,
+        tail_time=_time(stamp) if stamp else None,
         replaced=lines.replaced,
         binary=b"\0" in data[:65536],
     )
@@ -81,3 +81,11 @@ def split_batches(frame: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], pl.Data
     if unread:
         others = pl.concat([others, *unread]).sort("line_no", maintain_order=True)
     return typed, others
+
+
+def _time(stamp: str) -> datetime | None:
+    """The time a stamp names; None for one that only looks like a time (31 February, year 0)."""
+    try:
+        return datetime.fromisoformat(stamp)
+    except ValueError:
+        return None

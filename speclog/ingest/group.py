@@ -32,7 +32,7 @@ def manifest_node(path: str) -> tuple[str, int] | None:
         return None
     try:
         data = json.loads(head[at + len(_MANIFEST) :].split(b"\n", 1)[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     session, node = (data.get("session"), data.get("node_rank")) if isinstance(data, dict) else (None, None)
     return (str(session), node) if session and isinstance(node, int) else None

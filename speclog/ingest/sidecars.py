@@ -75,7 +75,7 @@ _MAX_STANDALONE = 64 << 20
 def _server_info_alone(session: Session, text: str) -> bool:
     try:
         info = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     if not isinstance(info, dict) or "model_path" not in info or "version" not in info:
         return False
@@ -99,7 +99,7 @@ def _same(row: dict[str, Any]) -> tuple[object, ...]:
 def _server_info(session: Session, path: Path, text: str) -> str | None:
     try:
         info = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"{path}: not JSON ({error})"
     if not isinstance(info, dict):
         return f"{path}: not a /server_info object"

@@ -91,7 +91,14 @@ class Store:
         """
         if not self.is_lake or self._in_transaction:
             return work()
-        return engine.retry(work, timeout=self._lock_timeout, again=problems.is_conflict)
+
+        def again(error: BaseException) -> bool:
+            lost = problems.is_lost(error)
+            if lost and not self._sandboxed:
+                self._reconnect()
+            return problems.is_conflict(error) or (lost and not self._sandboxed)
+
+        return engine.retry(work, timeout=self._lock_timeout, again=again)
 
     def frame(self, sql: str, params: Sequence[object] | None = None) -> pl.DataFrame:
         """Return a query's result as a polars frame (columns as in the query).
@@ -252,7 +259,9 @@ class Store:
 
         with contextlib.suppress(duckdb.Error):
             self._connection.close()
-        self._connection = engine.connect(self._parsed, read_only=False, create=False, lock_timeout=0)
+        self._connection = engine.connect(
+            self._parsed, read_only=self._read_only, create=False, lock_timeout=self._lock_timeout
+        )
 
     def _file_identity(self) -> tuple[int, int] | None:
         if self.is_lake:

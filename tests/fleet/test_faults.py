@@ -44,10 +44,9 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path, log_maker: Callable[..., 
     with open_store(target) as store:
         before = store.rows("SELECT * FROM run")
     filler = small_disk / "filler"
-    with filler.open("wb") as stream, pytest.raises(OSError, match="No space"):
+    with filler.open("wb", buffering=0) as stream, pytest.raises(OSError, match="No space"):
         while True:
             stream.write(b"x" * 4096)
-            stream.flush()
     assert_one_line(speclog(target, "ingest", str(second)), 4, "disk is full")
     with open_store(target) as store:
         assert store.rows("SELECT * FROM run") == before
@@ -70,10 +69,9 @@ def test_a_full_disk_under_a_lake(
     first, second = log_maker(tmp_path / "logs", 2, more_windows=2000)
     speclog(target, "ingest", str(first)).check_returncode()
     filler = small_disk / "filler"
-    with filler.open("wb") as stream, pytest.raises(OSError, match="No space"):
+    with filler.open("wb", buffering=0) as stream, pytest.raises(OSError, match="No space"):
         while True:
             stream.write(b"x" * 4096)
-            stream.flush()
     assert_one_line(speclog(target, "ingest", str(second)), 4, "disk is full")
     with open_store(target) as store:
         assert store.rows("SELECT name, windows FROM run") == [(first.stem, 2030)]
