@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STORE = .demo/speclog.duckdb
 SGLANG_VENV ?= .venv-sglang
 
-.PHONY: demo test test-sglang test-fleet lint types validate pictures venv clean
+.PHONY: demo test test-sglang test-fleet lint types validate pictures bench-ingest docs venv clean
 
 venv: $(VENV)/.installed
 
@@ -57,6 +57,7 @@ lint: venv
 
 types: venv
 	$(BIN)/mypy --no-error-summary speclog
+
 ## validate: every claim about the numbers beside what is found; rewrites docs/validation.md
 validate: venv
 	PYTHONPATH=. $(BIN)/python -m bench.validate --write
@@ -74,15 +75,5 @@ bench-ingest: venv
 docs: venv
 	$(BIN)/python docs/_make/cli.py
 
-## example: the page and the picture of the README, from the story's logs (needs chromium)
-CHROMIUM ?= chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync
-example: venv
-	@rm -rf .demo/example && mkdir -p .demo/example
-	$(BIN)/speclog --store .demo/example/speclog.duckdb ingest examples/logs/kimi-k25-story
-	$(BIN)/speclog --store .demo/example/speclog.duckdb report --vs baseline --run 'eagle3-5x6*' --out-dir .demo/example
-	cp .demo/example/*.html reports/example.html
-	$(CHROMIUM) --user-data-dir=$(abspath .demo/example/chromium) --window-size=1100,1000 --virtual-time-budget=8000 \
-	  --screenshot=reports/example.png file://$(abspath reports/example.html)
-
 clean:
-	rm -rf $(VENV) $(FLEET) .demo .bench build dist
+	rm -rf $(VENV) $(FLEET) $(SGLANG_VENV) .demo .bench build dist
