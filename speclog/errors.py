@@ -19,7 +19,6 @@ class ExitCode(IntEnum):
     USAGE = 2
     INPUT = 3
     STORE = 4
-    LAUNCH = 5
     LAUNCH_PREFLIGHT = 50
     LAUNCH_START = 51
     LAUNCH_READY = 52
@@ -68,7 +67,7 @@ class LaunchError(SpeclogError):
     be written); each has its exit code.
     """
 
-    exit_code = ExitCode.LAUNCH
+    exit_code = ExitCode.LAUNCH_START
 
     def __init__(self, message: str, step: str = "start") -> None:
         super().__init__(message)

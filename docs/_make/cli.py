@@ -23,7 +23,7 @@ Nothing is coloured and no progress bar is drawn when the stream is not a termin
 | 2 | the call does not make sense |
 | 3 | an input could not be used (other inputs of the same call were) |
 | 4 | the store is busy, broken, or newer than this speclog |
-| 5 | a launched session failed; the message names the step |
+| 50-57 | a launched session failed; the code and the message name the step ([launch.md](launch.md)) |
 | 130 | interrupted |
 
 | variable | means |
