@@ -29,9 +29,15 @@ def tables() -> str:
 def _factor(entry: dict[str, Any]) -> list[str]:
     how = entry.get("compare", "exact")
     if "tolerance" in entry:
-        how += f" within {100 * entry['tolerance']:g} %"
+        how += f" within {_tolerance(entry['tolerance'])}"
     required = "yes" if entry.get("required") else ""
     return [_names(entry), entry["class"], how, required, _cell(entry.get("about", ""))]
+
+
+def _tolerance(told: float | dict[str, float]) -> str:
+    parts = told if isinstance(told, dict) else {"rel": told}
+    words = [f"{100 * value:g} %" if name == "rel" else f"{value:g}" for name, value in parts.items()]
+    return " or ".join(words)
 
 
 def _names(entry: dict[str, Any]) -> str:

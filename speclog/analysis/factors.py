@@ -27,7 +27,8 @@ _CHOICES = {
     "order": ("less",),
 }
 _TYPES: dict[str, type | tuple[type, ...]] = {
-    "keys": list, "class": str, "compare": str, "tolerance": (int, float), "pick": list, "required": bool,
+    "keys": list, "class": str, "compare": str, "tolerance": (int, float, dict), "pick": list,
+    "required": bool,
     "needs": str, "effect": str, "better": str, "doubtful": str, "otherwise": str, "mend": str,
     "versions": str, "about": str, "source": str, "spec_value": str, "plain_value": str, "order": str,
     "within": (int, float), "since": str, "before": str, "cost": str,
@@ -86,10 +87,14 @@ def _check_value(where: str, key: str, value: Any) -> None:
     if not fits:
         wanted = kind.__name__ if isinstance(kind, type) else "number"
         raise UsageError(f"{where}: {value!r} is not a {wanted}")
+    if isinstance(value, dict):
+        _check_tolerance(where, value)
     if isinstance(value, list) and not all(isinstance(item, str) for item in value):
         raise UsageError(f"{where}: a list of texts")
     if key in _CHOICES and value not in _CHOICES[key]:
         raise UsageError(f"{where}: {value!r} is none of {', '.join(_CHOICES[key])}")
+    if key == "tolerance" and isinstance(value, (int, float)) and value < 0:
+        raise UsageError(f"{where}: {value}: no tolerance is below zero")
     if key == "keys":
         for name in value:
             if not _NAME.fullmatch(name):
@@ -99,6 +104,14 @@ def _check_value(where: str, key: str, value: Any) -> None:
             re.compile(value)
         except re.error as error:
             raise UsageError(f"{where}: {value!r} is no regular expression ({error})") from error
+
+
+def _check_tolerance(where: str, told: Mapping[str, Any]) -> None:
+    for name, value in told.items():
+        if name not in ("abs", "rel"):
+            raise UsageError(f"{where}: {name}: only abs (in the factor's unit) and rel (a share) are read")
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
+            raise UsageError(f"{where}: {name}: {value!r} is no number from 0 up")
 
 
 def merged(path: Path) -> Catalogue:

@@ -1,6 +1,7 @@
 -- factor_differs(compare, tolerance, a, b): whether two normalised values differ; NULL when that is not known (never equal).
--- number: relative difference above the tolerance. version: an inferred range 'A..B' overlaps what it overlaps (unknown) and differs from
--- what lies outside it; exact versions differ when any of their numbers does. Anything else: the texts differ (see factor_norm).
+-- number: the difference is above the larger of tolerance.abs and tolerance.rel times the larger number (equal texts, also inf, are equal).
+-- version: an inferred range 'A..B' overlaps what it overlaps (unknown) and differs from what lies outside it; exact versions differ when any
+-- of their numbers does. Anything else: the texts differ (see factor_norm).
 CREATE OR REPLACE MACRO factor_differs(how, tolerance, a, b) AS
     CASE
         WHEN a IS NULL OR b IS NULL THEN NULL
@@ -9,8 +10,11 @@ CREATE OR REPLACE MACRO factor_differs(how, tolerance, a, b) AS
                 OR version_key(string_split(b, '..')[-1]) < version_key(string_split(a, '..')[1]) THEN true
         END
         WHEN how = 'number' AND TRY_CAST(a AS DOUBLE) IS NOT NULL AND TRY_CAST(b AS DOUBLE) IS NOT NULL
-            THEN abs(CAST(a AS DOUBLE) - CAST(b AS DOUBLE))
-                > coalesce(tolerance, 0) * greatest(abs(CAST(a AS DOUBLE)), abs(CAST(b AS DOUBLE)))
+            THEN a <> b AND (
+                isinf(CAST(a AS DOUBLE)) OR isinf(CAST(b AS DOUBLE)) OR abs(CAST(a AS DOUBLE) - CAST(b AS DOUBLE)) > greatest(
+                    coalesce(tolerance.abs, 0), coalesce(tolerance.rel, 0) * greatest(abs(CAST(a AS DOUBLE)), abs(CAST(b AS DOUBLE)))
+                )
+            )
         WHEN how = 'path' AND a = b AND a = '(content not recorded)' THEN NULL
         WHEN how = 'path' AND a <> '(unset)' AND b <> '(unset)' AND '(content not recorded)' IN (a, b) THEN NULL
         ELSE a <> b

@@ -102,7 +102,12 @@ _SERVER: Mapping[str, tuple[Any, Any]] = {
     "schedule policy": ("schedule_policy", ("fcfs", "lpm")),
     "context length": ("context_length", (8192, 32768)),
 }
+_WEIGHTS: Mapping[str, tuple[Any, Any]] = {
+    "weights of another quantization": (14.98, 7.6),
+    "weights of another tiny model": (0.25, 0.03),
+}
 _WORKLOAD: Mapping[str, tuple[Any, Any]] = {
+    "cache_hit_share": (0.0, 0.4),
     "dataset": ("sharegpt", "gsm8k"),
     "input_len": (128, 1024),
     "output_len": (512, 64),
@@ -142,6 +147,12 @@ def _one_confounder() -> list[Labelled]:
         _b(args={"disable_cuda_graph": True}, facts={"graph.enabled": False}, graph=False, round_ms=19.1),
         "unfair",
     )
+    weights = [
+        Labelled(
+            "server", name, _c(facts={"weight.target_gb": a}), _b(facts={"weight.target_gb": b}), "unfair"
+        )
+        for name, (a, b) in _WEIGHTS.items()
+    ]
     software = [
         Labelled("software", "SGLang version", _c(version="0.5.14"), _b(version="0.5.13"), "unfair"),
         Labelled(
@@ -163,6 +174,7 @@ def _one_confounder() -> list[Labelled]:
         *_facts("", _HARDWARE, "hardware"),
         *server,
         graphs,
+        *weights,
         *software,
         *_facts("workload.", _WORKLOAD, "workload"),
     ]
@@ -215,6 +227,27 @@ def _noise() -> list[Labelled]:
         ),
         Labelled(
             "noise only", "weights within a per cent", _c(facts={"weight.target_gb": 15.0}), _b(), "fair"
+        ),
+        Labelled(
+            "noise only",
+            "weights of 0.03 and 0.0 GB on a CPU",
+            _c(facts={"weight.target_gb": 0.03}),
+            _b(facts={"weight.target_gb": 0.0}),
+            "fair",
+        ),
+        Labelled(
+            "noise only",
+            "a temperature written 0 and 0.0",
+            _c(facts={"workload.temperature": "0"}),
+            _b(facts={"workload.temperature": "0.0"}),
+            "fair",
+        ),
+        Labelled(
+            "noise only",
+            "a cache-hit share half a point apart",
+            _c(facts={"workload.cache_hit_share": 0.005}),
+            _b(facts={"workload.cache_hit_share": 0.0}),
+            "fair",
         ),
     ]
 
