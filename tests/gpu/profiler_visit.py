@@ -151,14 +151,14 @@ class Server:
                 continue
 
 
-def start_all(servers, site, work, out, until):
+def start_all(servers, port, site, work, out, until):
     """The first server alone, since it compiles the kernels that all use; then the others together."""
-    servers["base-off"] = Server("base-off", 30000, site, work, out)
+    servers["base-off"] = Server("base-off", port, site, work, out)
     if not servers["base-off"].wait(until):
         return []
     servers["base-off"].serve(1, 128, 32)
     for i, name in enumerate(list(SERVERS)[1:], 1):
-        servers[name] = Server(name, 30000 + 100 * i, site, work, out)
+        servers[name] = Server(name, port + 100 * i, site, work, out)
     ready = ["base-off"] + [name for name in list(SERVERS)[1:] if servers[name].wait(until)]
     for name in ready:
         servers[name].serve(1, 128, 64)
@@ -279,6 +279,9 @@ def main():
     options.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     options.add_argument("--work", type=Path, default=Path("/tmp/profiler-visit"))
     options.add_argument("--seconds", type=float, default=460, help="time for all of it")
+    options.add_argument(
+        "--port", type=int, default=30000, help="of the first server; another visit beside it: +1000"
+    )
     asked = options.parse_args()
     end = BEGIN + asked.seconds
     for folder in (asked.out, asked.work):
@@ -296,7 +299,7 @@ def main():
     watchdog.daemon = True
     watchdog.start()
     try:
-        ready = start_all(servers, site, asked.work, asked.out, end - 60)
+        ready = start_all(servers, asked.port, site, asked.work, asked.out, end - 60)
         blocks = measure(servers, ready, asked.out, end - 60, (0, 1))
         trial(servers, ready, end - 45)
         blocks += measure(servers, ready, asked.out, end - 20, (2, 3))
