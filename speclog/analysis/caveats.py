@@ -21,6 +21,9 @@ def caveats(pair: Matched, candidate: Side, baseline: Side) -> list[str]:
     if pair.candidate.eager != pair.baseline.eager:
         without = "candidate" if pair.candidate.eager else "baseline"
         found.append(f"the {without} ran without CUDA graphs, the other side with them")
+    if pair.candidate.mixed != pair.baseline.mixed:
+        unequal = "candidate" if pair.candidate.mixed else "baseline"
+        found.append(f"the {unequal}'s batches mix requests of unequal length, the other side's do not")
     return found
 
 

@@ -22,10 +22,11 @@ FLOOR_USABLE_PCT = 50.0
 
 @dataclass(frozen=True)
 class Windows:
-    """Clean windows of one run at one batch size, with or without CUDA graph, in order of time."""
+    """Clean windows of one run at one batch size, of one kind (graph, mix of lengths), in order of time."""
 
     batch_size: int
     eager: bool
+    mixed: bool  # requests of unequal length share the batch: context is their mean
     context: Floats  # middle of the window, tokens a request
     half_span: Floats  # tokens a request from the middle to either end
     round_ms: Floats
@@ -69,14 +70,16 @@ def level_windows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def clean_windows(frame: pl.DataFrame) -> Iterator[Windows]:
-    """Yield the clean windows of one run by batch size and graph use. ``frame`` as for `level_windows`."""
+    """Yield the clean windows of one run by batch size and kind. ``frame`` as for `level_windows`."""
     import polars as pl
 
     clean = level_windows(frame).filter(pl.col("excluded").is_null()).sort("source_index", "line_no")
-    for (batch_size, eager), rows in sorted(clean.group_by("batch_size", "eager", maintain_order=True)):
+    kinds = clean.group_by("batch_size", "eager", "mixed", maintain_order=True)
+    for (batch_size, eager, mixed), rows in sorted(kinds):
         yield Windows(
             int(str(batch_size)),
             bool(eager),
+            bool(mixed),
             context=rows["context"].cast(pl.Float64).to_numpy(),
             half_span=rows["half_span"].cast(pl.Float64).to_numpy(),
             round_ms=rows["round_ms"].cast(pl.Float64).to_numpy(),

@@ -25,10 +25,12 @@ class Matched:
         return (self.context_from + self.context_to) / 2
 
 
-def match(candidate: Side, baseline: Side, batch_size: int) -> Matched | str:
+def match(candidate: Side, baseline: Side, batch_size: int, *, mixed: bool | None = None) -> Matched | str:
     """The pair of parts to compare at a batch size, or why there is none (the words of view ``level_pair``).
 
-    Of several pairs with common contexts: that whose smaller side has most windows, then the widest overlap.
+    Of several pairs with common contexts: that whose smaller side has most windows, then the widest overlap;
+    batches of unequal requests meet batches of equal ones only where nothing else is in common. ``mixed``
+    asks for one of the two kinds.
     """
     mine, theirs = candidate.at(batch_size), baseline.at(batch_size)
     lacking = _lacking(mine, theirs, baseline, batch_size)
@@ -38,6 +40,7 @@ def match(candidate: Side, baseline: Side, batch_size: int) -> Matched | str:
         Matched(c, b, max(c.context_min, b.context_min), min(c.context_max, b.context_max))
         for c in mine
         for b in theirs
+        if mixed is None or c.mixed == b.mixed == mixed
     ]
     common = [pair for pair in pairs if pair.context_from <= pair.context_to]
     if not common:
@@ -48,7 +51,8 @@ def match(candidate: Side, baseline: Side, batch_size: int) -> Matched | str:
 
 def _preference(pair: Matched) -> tuple[Any, ...]:
     c, b = pair.candidate, pair.baseline
-    return (-min(c.n, b.n), pair.context_from - pair.context_to, c.eager, b.eager, c.band, b.band)
+    unlike = c.mixed != b.mixed or min(c.n, b.n) < MIN_WINDOWS
+    return (unlike, -min(c.n, b.n), pair.context_from - pair.context_to, c.eager, b.eager, c.band, b.band)
 
 
 def _lacking(mine: list[Part], theirs: list[Part], baseline: Side, batch_size: int) -> str | None:

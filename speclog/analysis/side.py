@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+MIXED_BANDS = 100
+"""Bands of batches that mix requests of unequal length are numbered from here (view ``clean_window``)."""
+
+
 @dataclass(frozen=True)
 class Member:
     """What one run contributes to a part: all its clean windows there, and the ones the line rests on."""
@@ -30,13 +34,16 @@ class Member:
 
 @dataclass(eq=False)
 class Part:
-    """A level within one band of context, with or without CUDA graph; of one run, or of its repeats pooled.
+    """A level within one band of context and one kind of batch; of one run, or of its repeats pooled.
+
+    Kinds: with or without CUDA graph, of requests equally long or of unequal ones (``mixed``).
 
     The point estimate is that of view ``level_line`` (which knows single runs only).
     """
 
     batch_size: int
     eager: bool
+    mixed: bool
     band: int
     members: list[Member]
     side: Side
@@ -138,13 +145,13 @@ def _counts(frames: Sequence[pl.DataFrame]) -> dict[int, int]:
 
 
 def _parts(side: Side, frames: Sequence[pl.DataFrame]) -> list[Part]:
-    grouped: dict[tuple[int, bool], list[tuple[int, Windows]]] = {}
+    grouped: dict[tuple[int, bool, bool], list[tuple[int, Windows]]] = {}
     for run, frame in enumerate(frames):
         for windows in clean_windows(frame):
-            grouped.setdefault((windows.batch_size, windows.eager), []).append((run, windows))
+            grouped.setdefault((windows.batch_size, windows.eager, windows.mixed), []).append((run, windows))
     return [
-        Part(batch_size, eager, band, members, side)
-        for (batch_size, eager), found in sorted(grouped.items())
+        Part(batch_size, eager, mixed, band + MIXED_BANDS * mixed, members, side)
+        for (batch_size, eager, mixed), found in sorted(grouped.items())
         for band, members in _by_band(found)
     ]
 

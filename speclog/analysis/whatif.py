@@ -47,6 +47,7 @@ def best_steps(
     baseline: Sequence[pl.DataFrame] | Side,
     *,
     contexts: Sequence[float] | None = None,
+    mixed: bool | None = None,
     extra_steps: int = 2,
     resamples: int = 2000,
     seed: int = 0,
@@ -56,7 +57,9 @@ def best_steps(
 
     ``profile_windows``: a run's rows of view ``profile_window``; ``candidate``: the same run's rows of view
     ``decode_window`` (its repeats); ``baseline`` likewise (or sides made before). ``contexts``: default the
-    quarter points and middle of the common range. Columns: batch_size, context, steps (0 = plain server),
+    quarter points and middle of the common range. ``mixed``: as for `matching.match`.
+
+    Columns: batch_size, context, steps (0 = plain server),
     draft_tokens, tau, t_round_ms, t_base_ms, tau_star, speedup, speedup_lo, speedup_hi, extrapolated (more
     steps than measured: the interval then reaches from no acceptance of the added steps to the best
     measured one), next_step_pays (marginal rule), best (among measured steps), refused (why there is no
@@ -72,7 +75,7 @@ def best_steps(
     rows: list[dict[str, Any]] = []
     for batch_size in sides[0].batch_sizes:
         draft = draft_of(windows.filter(batch_size=batch_size), sides[0].resamples, seed)
-        pair = match(sides[0], sides[1], batch_size)
+        pair = match(sides[0], sides[1], batch_size, mixed=mixed)
         reason = draft if isinstance(draft, str) else pair if isinstance(pair, str) else None
         if isinstance(draft, str) or isinstance(pair, str):
             rows.append({"batch_size": batch_size, "refused": reason})

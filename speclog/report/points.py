@@ -22,7 +22,7 @@ SELECT run_id, batch_size, n_clean, tau, tok_s, round_ms, context_min, context_m
 FROM level
 """
 _LINES = """
-SELECT run_id, batch_size, eager, band, n, tau, context_min, context_max, fit_a_ms, fit_c_ms_per_token,
+SELECT run_id, batch_size, eager, mixed, band, n, tau, context_min, context_max, fit_a_ms, fit_c_ms_per_token,
     first_line, last_line
 FROM level_line
 """
@@ -96,7 +96,8 @@ def _part(mine: Iterable[Row], theirs: Iterable[Row]) -> tuple[Row, Row] | None:
     def preference(pair: tuple[Row, Row]) -> tuple[Any, ...]:
         c, b = pair
         width = _to(c, b) - _from(c, b)
-        return (-min(c["n"], b["n"]), -width, c["eager"], b["eager"], c["band"], b["band"])
+        unlike = c["mixed"] != b["mixed"] or min(c["n"], b["n"]) < 2
+        return (unlike, -min(c["n"], b["n"]), -width, c["eager"], b["eager"], c["band"], b["band"])
 
     return min(found, key=preference) if found else None
 

@@ -1,6 +1,7 @@
 -- decode_window: one row a decode line with its round time, context and whether it is clean. Grain: (run_id, source_index, line_no).
--- Inputs: raw_decode_window, run. round_ms = running_req * tau / gen_tok_s * 1000 (design: exact, as throughput and accept length
+-- Inputs: raw_decode_window, run, batch_mix. round_ms = running_req * tau / gen_tok_s * 1000 (design: exact, as throughput and accept length
 -- share the window); context = middle of the window, token / running_req - rounds * tau / 2.
+-- mixed: requests of unequal length share the batch (batch_mix; false for a single request).
 -- excluded: why the window is not clean ('warmup', 'first', 'prefill', 'batch changed', 'empty', 'no throughput'), NULL when it is.
 CREATE OR REPLACE VIEW decode_window AS
 WITH w AS (
@@ -9,11 +10,13 @@ WITH w AS (
         r.name AS run,
         r.speculative,
         r.rounds_per_window,
+        d.running_req > 1 AND coalesce(m.mixed, true) AS mixed,
         CASE WHEN r.speculative THEN d.accept_len ELSE 1.0 END AS tau,
         lag(d.running_req) OVER line AS previous_req,
         row_number() OVER line AS place
     FROM raw_decode_window AS d
     JOIN run AS r USING (run_id, ingest_id)
+    LEFT JOIN batch_mix AS m USING (run_id, ingest_id, source_index, line_no)
     WINDOW line AS (PARTITION BY d.run_id, d.source_index, d.dp_rank, d.pp_rank ORDER BY d.line_no)
 )
 SELECT
@@ -22,6 +25,7 @@ SELECT
     rounds_per_window AS rounds,
     running_req * tau / nullif(gen_tok_s, 0) * 1000 AS round_ms,
     token / nullif(running_req, 0) - rounds_per_window * tau / 2 AS context,
+    mixed,
     CASE
         WHEN warmup THEN 'warmup'
         WHEN place = 1 THEN 'first'

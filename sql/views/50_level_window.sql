@@ -2,11 +2,12 @@
 -- Grain: (run_id, source_index, line_no). Inputs: decode_window.
 -- half_span: a window covers the contexts from context - half_span to context + half_span (it advances rounds * tau tokens a request).
 -- eager: the window's last round ran without a CUDA graph; such windows form a level part of their own, never averaged in.
+-- mixed: requests of unequal length share the batch; likewise a part of their own.
 -- Caveat: every rank of a pipeline prints the same steps (the lowest is kept); each DP rank has its own requests (all are kept).
 CREATE OR REPLACE VIEW level_window AS
 SELECT
     run_id, run, source_index, line_no, ts, dp_rank, running_req AS batch_size, tau, round_ms, context, gen_tok_s,
-    rounds * tau / 2 AS half_span, coalesce(NOT graph, false) AS eager, queue_req, retracted_req, step, excluded
+    rounds * tau / 2 AS half_span, coalesce(NOT graph, false) AS eager, mixed, queue_req, retracted_req, step, excluded
 FROM (
     SELECT
         *,

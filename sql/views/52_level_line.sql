@@ -3,7 +3,7 @@
 -- Method (the same as speclog.analysis.line, a test says so): Theil-Sen through the medians of at most 16 context bins; windows whose
 -- residual is farther than 5 * 1.4826 * MAD + 0.1 % of the median round from the median residual are trimmed; least squares on the rest.
 -- Without spread of context the slope is 0. tau is the mean over all windows of the part, trimmed or not: every window has as many rounds.
--- context_min, context_max: contexts the windows cover (middle -+ half a window). n_fit: windows the line rests on.
+-- mixed: the part's batches hold requests of unequal length. context_min, context_max: contexts the windows cover (middle -+ half a window). n_fit: windows the line rests on.
 CREATE OR REPLACE VIEW level_line AS
 WITH binned AS MATERIALIZED (
     SELECT
@@ -47,6 +47,7 @@ SELECT
     batch_size,
     eager,
     band,
+    any_value(mixed) AS mixed,
     count(*) AS n,
     count(*) FILTER (kept) AS n_fit,
     avg(tau) AS tau,
