@@ -1,0 +1,80 @@
+"""Several arms at one batch size and one context: the place where all of them can be read off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from speclog.analysis.estimate import Arm, arm_at
+from speclog.analysis.scatter import uncertainty
+from speclog.analysis.side import Part, Side
+
+MIN_WINDOWS = 2
+NO_SCATTER = "too few clean windows to tell how much they scatter"
+
+
+@dataclass(frozen=True)
+class Together:
+    """Arms read off at one batch size and context (tokens a request), in the order they were given."""
+
+    batch_size: int
+    context: float
+    parts: tuple[Part, ...]
+    arms: tuple[Arm, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of interval: ``between-run`` only where every arm has repeats, partly so where one has."""
+        known = [uncertainty(part) for part in self.parts]
+        repeated = [one is not None and one.between_runs for one in known]
+        return "between-run" if all(repeated) else "partly between-run" if any(repeated) else "within-run"
+
+
+def together(sides: Sequence[Side], batch_size: int) -> Together | str:
+    """Read all sides off at the middle of the contexts they share, or say why that cannot be done.
+
+    Of several stretches of context that all share: the one where the smallest part has most windows, then
+    the widest. Nothing is extrapolated.
+    """
+    listed = [side.at(batch_size) for side in sides]
+    if not all(listed):
+        return f"not every run has a clean window at batch size {batch_size}"
+    found = [made for low, high in _stretches(listed) if (made := _parts_over(listed, low, high))]
+    if not found:
+        return f"no context is common to all runs at batch size {batch_size}"
+    parts, low, high = max(found, key=lambda one: (min(part.n for part in one[0]), one[2] - one[1]))
+    if min(part.n for part in parts) < MIN_WINDOWS:
+        return f"one clean window at the common context {(low + high) / 2:.0f} of one run: two are needed"
+    context = (low + high) / 2
+    arms = [arm_at(part, context) for part in parts]
+    known = tuple(arm for arm in arms if arm is not None)
+    if len(known) < len(parts):
+        return NO_SCATTER
+    if min(arm.round_ms for arm in known) <= 0:
+        return "the fitted round time is not positive"
+    return Together(batch_size, context, tuple(parts), known)
+
+
+def common_sizes(sides: Sequence[Side]) -> list[int]:
+    """Batch sizes at which every side has a clean window, ascending."""
+    sizes = [set(side.batch_sizes) for side in sides]
+    return sorted(set.intersection(*sizes)) if sizes else []
+
+
+def _stretches(listed: Sequence[Sequence[Part]]) -> list[tuple[float, float]]:
+    """Between neighbouring ends of parts, no part begins or ends."""
+    ends = sorted({end for parts in listed for part in parts for end in (part.context_min, part.context_max)})
+    return list(zip(ends, ends[1:], strict=False)) or [(end, end) for end in ends]
+
+
+def _parts_over(
+    listed: Sequence[Sequence[Part]], low: float, high: float
+) -> tuple[list[Part], float, float] | None:
+    """The fullest part of each side over a stretch, and all the context these share; None where one lacks."""
+    chosen = []
+    for parts in listed:
+        over = [part for part in parts if part.context_min <= low and high <= part.context_max]
+        if not over:
+            return None
+        chosen.append(max(over, key=lambda part: (part.n, not part.eager, -part.band)))
+    return chosen, max(part.context_min for part in chosen), min(part.context_max for part in chosen)
