@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import exp, log
-
 from bench.validate import Data, Section
 from bench.validate.gpu import interval, visit
 from speclog.analysis.breakeven import compare
+from speclog.analysis.worth import interaction
+from speclog.report.explained import told
 
 TEXT = """Two H200s joined by NVLink (NV18), TP2 through NCCL (SGLang's own all-reduce off, NVLink multicast off), profiler on
 in every arm, accept length simulated at 2.1: `tests/gpu/factorial.py`, overlay nccl-pcie-ll off and on x baseline and
@@ -44,11 +44,15 @@ def section(_: Data) -> Section:
                 plain["t_base_ms"] / tuned["t_base_ms"],
                 plain["t_spec_ms"] / tuned["t_spec_ms"],
             )
-            low, high = _interaction(plain, tuned)
-            lines.append(
-                f"| {size} | off/on | x{base_gain:.3f} | x{spec_gain:.3f} | | interaction x{spec_gain / base_gain:.3f} "
-                f"({low:.3f} to {high:.3f}, within-run) |"
+            cells = (
+                (f"{BASE}.r1",),
+                (f"{BASE}{TUNED}.r1",),
+                (f"{SPEC}.r1",),
+                (f"{SPEC}{TUNED}.r1", f"{SPEC}{TUNED}.r2"),
             )
+            alike = interaction([data.side(*names) for names in cells], size)
+            shown = alike if isinstance(alike, str) else told(alike)
+            lines.append(f"| {size} | off/on | x{base_gain:.3f} | x{spec_gain:.3f} | | interaction {shown} |")
             apart = abs(plain["tau"] / tuned["tau"] - 1) * 100
             found.claim(
                 f"accept length off and on, b = {size}", "equal within 2 %", f"{apart:.2f} % apart", apart < 2
@@ -61,10 +65,3 @@ def section(_: Data) -> Section:
         lines += [f"| {name} | {bs:.0f} | {100 * part:.1f} % |" for name, bs, part in share]
         found.table = "\n".join(lines)
     return found
-
-
-def _interaction(plain: dict[str, float], tuned: dict[str, float]) -> tuple[float, float]:
-    """Interval of (spec off/on) / (base off/on) = S on / S off, from the intervals of both speedups, on the log scale."""
-    middle = log(tuned["speedup"] / plain["speedup"])
-    reach = sum((log(row["speedup_hi"] / row["speedup_lo"]) / 2) ** 2 for row in (plain, tuned)) ** 0.5
-    return exp(middle - reach), exp(middle + reach)

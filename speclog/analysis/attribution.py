@@ -1,8 +1,9 @@
-"""A naive comparison explained: what its confounders are worth, arm by arm and one by one, and what is missing.
+"""A naive comparison explained: what its confounders are worth, arm by arm and one by one; what is missing.
 
-Given a candidate, the baseline of its fair pair and the baseline of an unfair one: the two baselines differ in
-the confounders only, so they say what those are worth to a plain server. A run of the candidate under the unfair
-baseline's settings would say it for speculation; together they are the 2x2 of treatment and confounder.
+Given a candidate, the baseline of its fair pair and the baseline of an unfair one: the two baselines differ
+in the confounders only, so they say what those are worth to a plain server. A run of the candidate under the
+unfair baseline's settings would say it for speculation; together they are the 2x2 of treatment and
+confounder.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Share:
 class Attribution:
     """What explains an unfair pair. A text in place of a number says why there is none.
 
-    ``causes``: the confounders somebody set. ``cells``: run_ids by arm and setting; an empty one is the missing
-    run. ``pairs``: gain of the baseline arm from each pair of runs. ``shares``: of the baseline arm.
+    ``causes``: the confounders somebody set. ``cells``: run_ids by arm and setting; an empty one is the
+    missing run. ``pairs``: gain of the baseline arm from each pair of runs. ``shares``: of the baseline arm.
     """
 
     candidate: str
@@ -79,7 +80,7 @@ def explain(
     batch_size: int | None = None,
     confidence: float = 0.95,
 ) -> Attribution | str:
-    """Explain the pair (candidate, naive) by the baselines ``fair`` and ``naive``; all are run_ids of ``records``.
+    """Explain the pair (candidate, naive) by its fair baseline; all three are run_ids of ``records``.
 
     ``side_of`` makes one arm of runs (repeats pooled). Batch size: the smallest all cells share unless given.
     A text says why nothing can be explained: the two baselines differ in something that is not known, or in
@@ -161,7 +162,13 @@ def _pairs(
 
 
 def shares(
-    records: Records, side_of: SideOf, without: str, with_it: str, batch_size: int, *, confidence: float = 0.95
+    records: Records,
+    side_of: SideOf,
+    without: str,
+    with_it: str,
+    batch_size: int,
+    *,
+    confidence: float = 0.95,
 ) -> tuple[Share, ...] | str:
     """Shapley shares of the factors in which two runs of one arm differ, from all runs in between.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from speclog.analysis.estimate import Arm, arm_at
 from speclog.analysis.scatter import uncertainty
@@ -34,12 +35,13 @@ def together(sides: Sequence[Side], batch_size: int) -> Together | str:
     """Read all sides off at the middle of the contexts they share, or say why that cannot be done.
 
     Of several stretches of context that all share: the one where the smallest part has most windows, then
-    the widest. Nothing is extrapolated.
+    the widest; batches of unequal requests meet batches of equal ones only where nothing else is in common.
+    Nothing is extrapolated.
     """
     listed = [side.at(batch_size) for side in sides]
     if not all(listed):
         return f"not every run has a clean window at batch size {batch_size}"
-    found = [made for low, high in _stretches(listed) if (made := _parts_over(listed, low, high))]
+    found = _alike(listed) or _over(listed)
     if not found:
         return f"no context is common to all runs at batch size {batch_size}"
     parts, low, high = max(found, key=lambda one: (min(part.n for part in one[0]), one[2] - one[1]))
@@ -61,15 +63,27 @@ def common_sizes(sides: Sequence[Side]) -> list[int]:
     return sorted(set.intersection(*sizes)) if sizes else []
 
 
+Chosen = tuple[list[Part], float, float]
+
+
+def _alike(listed: Sequence[Sequence[Part]]) -> list[Chosen]:
+    """What parts of one kind of batch share, with the windows that a number needs."""
+    kinds = [[[part for part in parts if part.mixed == mixed] for parts in listed] for mixed in (False, True)]
+    made = [chosen for kind in kinds if all(kind) for chosen in _over(kind)]
+    return [chosen for chosen in made if min(part.n for part in chosen[0]) >= MIN_WINDOWS]
+
+
+def _over(listed: Sequence[Sequence[Part]]) -> list[Chosen]:
+    return [made for low, high in _stretches(listed) if (made := _parts_over(listed, low, high))]
+
+
 def _stretches(listed: Sequence[Sequence[Part]]) -> list[tuple[float, float]]:
     """Between neighbouring ends of parts, no part begins or ends."""
     ends = sorted({end for parts in listed for part in parts for end in (part.context_min, part.context_max)})
-    return list(zip(ends, ends[1:], strict=False)) or [(end, end) for end in ends]
+    return list(pairwise(ends)) or [(end, end) for end in ends]
 
 
-def _parts_over(
-    listed: Sequence[Sequence[Part]], low: float, high: float
-) -> tuple[list[Part], float, float] | None:
+def _parts_over(listed: Sequence[Sequence[Part]], low: float, high: float) -> Chosen | None:
     """The fullest part of each side over a stretch, and all the context these share; None where one lacks."""
     chosen = []
     for parts in listed:

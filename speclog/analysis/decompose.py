@@ -1,8 +1,8 @@
 """A change of throughput taken apart: accept length, round time, and how full the batch was.
 
 Over the decode windows of a run, with b running requests, tau the accept length and t the round time:
-``throughput = sum(b * tau) / sum(t) = occupancy * accept_length / round_time``, where occupancy is the mean of
-b, accept_length the mean of tau weighted by b, round_time the mean of t. So, exactly,
+``throughput = sum(b * tau) / sum(t) = occupancy * accept_length / round_time``, where occupancy is the mean
+of b, accept_length the mean of tau weighted by b, round_time the mean of t. So, exactly,
 
 ``ln(X_c / X_b) = ln(tau_c / tau_b) - ln(t_c / t_b) + ln(b_c / b_b)``.
 

@@ -1,4 +1,4 @@
-"""The run that nobody made: which cell of the experiment it is, how to start it, what it would have to reach."""
+"""The run that nobody made, as commands that start it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 UNSET = "(unset)"
-CONSEQUENCES = ("measure.", "fact.graph.", "fact.overlap_scheduler", "fact.custom_all_reduce", "fact.kv_tokens",
-                "fact.max_running_requests", "fact.arguments")  # fmt: skip
+CONSEQUENCES = (
+    "measure.", "fact.graph.", "fact.overlap_scheduler", "fact.custom_all_reduce", "fact.kv_tokens",
+    "fact.max_running_requests", "fact.arguments",
+)  # fmt: skip
 """Factors that follow from what somebody set; they need no command of their own."""
 
 
@@ -22,19 +24,24 @@ class Wanted:
 
 
 def commands(wanted: Iterable[Wanted], profile: str | None) -> list[str] | None:
-    """Shell lines that start the missing run; None when a factor cannot be set from a shell (a driver, a GPU).
+    """Shell lines that start the missing run; None when a factor cannot be set from a shell (driver, GPU).
 
-    Variables are exported or unset; server arguments become ``--set`` of ``speclog launch`` when the run has a
-    launch ``profile``. A run without one is to be started again by hand, which the last line says.
+    Variables are exported or unset; server arguments become ``--set`` of ``speclog launch`` when the run has
+    a launch ``profile``. A run without one is to be started again by hand, which the last line says.
     """
     listed = list(wanted)
     causes = [one for one in listed if not one.name.startswith(CONSEQUENCES)]
-    if not causes or not all(one.name.startswith(("env.", "arg.")) and one.value is not None for one in causes):
+    if not causes or not all(
+        one.name.startswith(("env.", "arg.")) and one.value is not None for one in causes
+    ):
         return None
     shell = [_variable(one) for one in causes if one.name.startswith("env.")]
     sets = [_setting(one) for one in causes if one.name.startswith("arg.")]
     if profile is not None:
-        return [*shell, " ".join(["speclog launch", shlex.quote(profile), *(f"--set {text}" for text in sets)])]
+        return [
+            *shell,
+            " ".join(["speclog launch", shlex.quote(profile), *(f"--set {text}" for text in sets)]),
+        ]
     told = f" with {' '.join(sets)}" if sets else ""
     return [*shell, f"# start the candidate's server again{told}"]
 

@@ -1,9 +1,9 @@
 """Shapley shares: how much of a joint effect each of several factors is worth, when the design tells.
 
-The share of factor i is its mean gain over every order in which the factors could have been changed (Shapley
-1953): ``sum over S without i of |S|! (k - |S| - 1)! / k! * (v(S + i) - v(S))``, with ``v(S)`` the logarithm of
-the round time when exactly the factors in S are as in the other setting. The shares add up to v(all) - v(none).
-They need all 2^k settings: with one missing, the shares are not identified, and none is given.
+The share of factor i is its mean gain over every order in which the factors could have been changed
+(Shapley 1953): ``sum over S without i of |S|! (k - |S| - 1)! / k! * (v(S + i) - v(S))``, with ``v(S)`` the
+logarithm of the round time when exactly the factors in S are as in the other setting. The shares add up to
+v(all) - v(none). They need all 2^k settings: with one missing, they are not identified, and none is given.
 """
 
 from __future__ import annotations

@@ -119,8 +119,9 @@ def adjusted(
 ) -> Adjusted | str:
     """The candidate under a setting that only the baseline was run with; or why it cannot be estimated.
 
-    ``candidate`` ran without the setting, the baseline without and with it. If both gain alike, the candidate's
-    speedup over the baseline with the setting is the one without it: ``tau * t_without / t_candidate``.
+    ``candidate`` ran without the setting, the baseline without and with it. If both gain alike, the
+    candidate's speedup over the baseline with the setting is the one without it: ``tau * t_without /
+    t_candidate``.
     """
     read = together([candidate, without, with_it], batch_size)
     if isinstance(read, str):

@@ -53,10 +53,18 @@ def _section(section: Section) -> dict[str, Any]:
         "naive": section.naive.key if section.naive else None,
         "comparisons": [_pair(pair) for pair in section.pairs],
         "missing": [asdict(missing) for missing in section.missing],
+        "answers": [asdict(answer) for answer in section.answers],
+        "cells": _cells(section),
         "bill": section.bill,
         "steps": section.steps,
         "charts": [_chart(chart) for chart in section.charts],
     }
+
+
+def _cells(section: Section) -> list[dict[str, Any]]:
+    """The 2x2 of treatment and confounder: run_ids by arm and setting, none for the missing run."""
+    cells = section.attribution.cells if section.attribution else {}
+    return [{"arm": arm, "setting": setting, "runs": list(runs)} for (arm, setting), runs in cells.items()]
 
 
 def _pair(pair: Pair) -> dict[str, Any]:

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT
+from speclog.analysis.missing import Wanted, commands
+from speclog.analysis.worth import Adjusted, Effect
 from speclog.report import numbers, rows, words
 from speclog.report.charts import interaction, sweep
-from speclog.report.model import Absent, Chart, Level, Missing, Pair, Row, Run, Section
+from speclog.report.explained import told
+from speclog.report.model import Absent, Chart, Missing, Pair, Row, Run, Section
 from speclog.report.points import Points
 
 if TYPE_CHECKING:
@@ -19,28 +23,31 @@ if TYPE_CHECKING:
 def missing_run(section: Section, sections: Sequence[Section]) -> Missing | None:
     """The run that would settle the naive pair: this treatment under its baseline's settings.
 
-    None when the pair is not unfair or somebody made that run. The command repeats the mends of the differing
-    factors; the target is the baseline's own speed.
+    None when the pair is not unfair, when somebody made that run, when the settings cannot be set from a
+    shell, or when nobody would want them (the baseline is slower with them). The target is the baseline's
+    own speed.
     """
-    naive = section.naive
-    if naive is None or naive.verdict != "unfair" or counterpart(section, sections) is not None:
+    naive, found = section.naive, section.attribution
+    if naive is None or naive.verdict != "unfair" or _made(section, sections):
         return None
-    found = naive.confounders()
-    mends = [factor.mend for factor in found if factor.mend and factor.mend.startswith(("export ", "unset "))]
-    gain = _gain(section, naive.main_level) if naive.main_level else None
-    if not found or len(mends) < len(found) or (gain is not None and gain <= 1):
-        return None  # not a matter of the environment, or settings that nobody would want
-    again = (
-        f"speclog launch {section.run.profile}"
-        if section.run.profile
-        else "# start the candidate's server again"
-    )
+    confounders = naive.confounders()
+    wanted = [Wanted(factor.name, factor.baseline_value) for factor in confounders]
+    lines = commands(wanted, section.run.profile)
+    gain = found.pairs.get((found.fair, found.naive)) if found else None
+    if lines is None or (isinstance(gain, Effect) and gain.gain.value <= 1):
+        return None
     return Missing(
         title=f"The run nobody has made: {section.run.treatment} with the settings of {naive.baseline.name}.",
-        why=f"{numbers.capital(words.name_factors(found))} would then be equal.",
-        command="\n".join([*mends, again]),
-        target=_target(section, naive),
+        why=f"{numbers.capital(words.name_factors(confounders))} would then be equal.",
+        command="\n".join(lines),
+        target=_target(naive, found.adjusted if found else None),
     )
+
+
+def _made(section: Section, sections: Sequence[Section]) -> bool:
+    if section.attribution is not None:
+        return (CANDIDATE, WITH) not in section.attribution.missing
+    return counterpart(section, sections) is not None
 
 
 def counterpart(section: Section, sections: Sequence[Section]) -> Run | None:
@@ -55,7 +62,7 @@ def counterpart(section: Section, sections: Sequence[Section]) -> Run | None:
     return None
 
 
-def _target(section: Section, naive: Pair) -> str | None:
+def _target(naive: Pair, estimate: Adjusted | str | None) -> str | None:
     """What the missing run must do to beat the naive baseline, and an estimate of what it would do."""
     level = naive.main_level
     if level is None or level.tau is None or level.t_base_ms is None or level.t_spec_ms is None:
@@ -65,41 +72,23 @@ def _target(section: Section, naive: Pair) -> str | None:
         f"beat {naive.baseline.name} at batch {level.batch_size}: rounds under {numbers.ms(allowed_ms)} ms "
         f"at accept length {tau} (it took {numbers.ms(level.t_spec_ms)} ms without those settings)."
     )
-    gain = _gain(section, level)
-    if gain is None:
+    if estimate is None or isinstance(estimate, str):
         return said
-    round_ms = level.t_spec_ms / gain
     return (
-        f"{said} Estimate, not a result: if the settings helped it as much as the baseline (×{gain:.2f}), "
-        f"its round would take {numbers.ms(round_ms)} ms, {numbers.percent(allowed_ms / round_ms)}."
+        f"{said} Estimate, not a result: if the settings helped it as much as the baseline, its round would "
+        f"take {numbers.ms(estimate.round_ms.value)} ms, {numbers.percent(estimate.speedup.value)}; both "
+        f"arms need not gain alike, and it must gain at least ×{estimate.needed_gain:.2f}."
     )
-
-
-def _gain(section: Section, naive: Level) -> float | None:
-    """How much faster the baseline is with the settings: step time without over with."""
-    fair = section.fair.main_level if section.fair else None
-    if (
-        fair is None
-        or fair.t_base_ms is None
-        or naive.t_base_ms is None
-        or fair.batch_size != naive.batch_size
-    ):
-        return None
-    return fair.t_base_ms / naive.t_base_ms
 
 
 def weigh(section: Section) -> None:
     """Say what the naive pair's confounders are worth: its baseline against the fair one, without them."""
-    naive, fair = section.naive, section.fair
-    gain = _gain(section, naive.main_level) if naive and naive.main_level else None
-    if naive is None or fair is None or gain is None or naive.verdict != "unfair" or fair.verdict != "fair":
+    naive, found = section.naive, section.attribution
+    gain = found.pairs.get((found.fair, found.naive)) if found else None
+    if naive is None or not isinstance(gain, Effect):
         return
     together = "together " if len(naive.confounders()) > 1 else ""
-    worth = (
-        f"{together}×{gain:.2f} on the baseline at batch {fair.main_level.batch_size}"
-        if fair.main_level
-        else None
-    )
+    worth = f"{together}{told(gain.gain)} on the baseline at batch {gain.batch_size}"
     weighed = tuple(
         replace(factor, worth=worth) if factor.state == "confounder" else factor for factor in naive.factors
     )
@@ -110,30 +99,28 @@ def weigh(section: Section) -> None:
     section.pairs = [replace(p, factors=weighed) if p.key == naive.key else p for p in section.pairs]
 
 
-def two_by_two(points: Points, section: Section, sections: Sequence[Section]) -> Chart | Absent | None:
-    """Treatment x confounder with the missing cell; None without a fair and an unfair pair."""
-    fair, naive = section.fair, section.naive
-    if fair is None or naive is None or naive.verdict != "unfair" or fair.main_level is None:
+def two_by_two(points: Points, section: Section, known: Mapping[str, Run]) -> Chart | Absent | None:
+    """Treatment x confounder with the missing cell; None without an attribution."""
+    fair, naive, found = section.fair, section.naive, section.attribution
+    if fair is None or naive is None or found is None or found.batch_size is None:
         return None
-    size = fair.main_level.batch_size
-    other = counterpart(section, sections)
-    what = words.name_factors(naive.confounders())
-    arms = ("no speculation", section.run.short_treatment)
+    arms = {BASELINE: "no speculation", CANDIDATE: section.run.short_treatment}
+    settings = {WITHOUT: fair.baseline.name, WITH: naive.baseline.name}
     cells = [
-        {
-            "setting": f"as in {pair.baseline.name}",
-            "arm": arm,
-            "run": run.name if run else "nobody made this run",
-        }
-        | (points.level(run.run_id, size) or {} if run else {})
-        for pair, arm, run in (
-            (fair, arms[0], fair.baseline),
-            (fair, arms[1], section.run),
-            (naive, arms[0], naive.baseline),
-            (naive, arms[1], other),
-        )
+        {"setting": f"as in {settings[setting]}", "arm": arms[arm], "run": "nobody made this run"}
+        | _cell(points, [known[run_id] for run_id in found.cells[arm, setting]], found.batch_size)
+        for setting in (WITHOUT, WITH)
+        for arm in (BASELINE, CANDIDATE)
     ]
-    return interaction.chart(fair.key, what, cells, size)
+    return interaction.chart(fair.key, words.name_factors(naive.confounders()), cells, found.batch_size)
+
+
+def _cell(points: Points, runs: Sequence[Run], batch_size: int) -> Row:
+    """What a cell of the chart shows: its first run, and how many repeats there are."""
+    if not runs:
+        return {}
+    more = f" and {numbers.count(len(runs) - 1, 'repeat')}" if len(runs) > 1 else ""
+    return {**(points.level(runs[0].run_id, batch_size) or {}), "run": f"{runs[0].name}{more}"}
 
 
 def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Absent:

@@ -11,6 +11,7 @@ from speclog import __version__
 from speclog.report import numbers, rows, words
 from speclog.report.details import Sides, detailed, draw
 from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
+from speclog.report.explained import explain
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.verdicts import ORDER, Verdicts
 from speclog.runs import resolve
@@ -47,11 +48,12 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     sections = [*full, *brief]
     sides = Sides(store)
     detailed(store, sides, full)
+    explain(store, sides, known, full)
     for section in full:
         weigh(section)
         section.headline, section.change = words.headline(section), words.change(section)
         draw(store, sides, section)
-        experiment = two_by_two(verdicts.points, section, sections)
+        experiment = two_by_two(verdicts.points, section, known)
         section.charts += [experiment] if experiment else []
         settled = missing_run(section, sections)
         section.missing = [settled] if settled else []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from speclog.report import numbers, words
-from speclog.report.model import Factor, Level, Pair, Report, Section
+from speclog.report.model import Answer, Factor, Level, Pair, Report, Section
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$@])")
 
@@ -58,12 +58,21 @@ def _section(section: Section) -> list[str]:
         ]
         if found:
             parts.append(_factors(found))
+    if section.answers:
+        parts.append(_table(["what the difference is made of", ""], map(_answer, section.answers)))
     for missing in section.missing:
         parts.append(f"**{escape(missing.title)}** {escape(missing.why)}")
         parts.append(_block(missing.command))
         if missing.target:
             parts.append(f"What it would have to reach: {escape(missing.target)}")
     return parts
+
+
+def _answer(answer: Answer) -> list[str]:
+    if answer.why_not:
+        return [escape(answer.question), f"*not known*: {escape(answer.why_not)}"]
+    text = escape(answer.text)
+    return [escape(answer.question), f"*Estimate:* {text}" if answer.estimate else text]
 
 
 def _block(command: str) -> str:

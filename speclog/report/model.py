@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from speclog.analysis.attribution import Attribution
 
 Row = dict[str, Any]
 
@@ -185,6 +188,26 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """One question about an unfair pair's confounders, and what the store says, or why it says nothing.
+
+    ``value`` with its interval where the answer is a number; ``estimate`` where it rests on an assumption,
+    which the text names; ``rows`` hold the numbers behind it.
+    """
+
+    key: str
+    question: str
+    text: str = ""
+    why_not: str = ""
+    estimate: bool = False
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    kind: str | None = None
+    rows: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Data:
     """Rows behind a chart or table; columns carry their unit in the name."""
 
@@ -233,6 +256,8 @@ class Section:
     why_not: str = ""
     repeats: list[Run] = field(default_factory=list)
     maybe: Pair | None = None
+    attribution: Attribution | None = None
+    answers: list[Answer] = field(default_factory=list)
 
     @property
     def shown(self) -> list[Pair]:

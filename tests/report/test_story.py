@@ -57,7 +57,53 @@ def test_against_the_tuned_baseline_it_is_unfair_and_the_six_variables_are_named
     }  # fmt: skip
     assert {name.removeprefix("env."): f["baseline_value"] for name, f in found.items()} == wanted
     assert all(f["mend"] for f in found.values())
-    assert {f["worth"] for f in found.values()} == {"together ×1.41 on the baseline at batch 1"}
+    (worth,) = {f["worth"] for f in found.values()}
+    assert worth.startswith("together ×1.41")
+    assert worth.endswith("(within-run) on the baseline at batch 1")
+
+
+def test_the_six_variables_are_worth_1_41_on_the_baseline(against_tuned: dict[str, Any]) -> None:
+    worth = _answer(against_tuned, "worth_baseline")
+    assert worth["value"] == pytest.approx(1.41, abs=0.02)
+    assert worth["low"] < 1.412 < worth["high"]
+    pairs = {row["with"]: row for row in worth["rows"]}
+    assert pairs["baseline-retuned"]["value"] == pytest.approx(1.41, abs=0.005)
+    assert pairs["baseline-retuned"]["high"] - pairs["baseline-retuned"]["low"] < 0.04
+    assert pairs["baseline-remembered"]["value"] == pytest.approx(1.43, abs=0.005)
+    assert all(row["without"] == "baseline-fresh" for row in pairs.values())
+
+
+def test_what_the_missing_run_would_tell_is_not_known_and_the_rest_is_an_estimate(
+    against_tuned: dict[str, Any],
+) -> None:
+    for key in ("worth_candidate", "interaction", "acceptance"):
+        answer = _answer(against_tuned, key)
+        assert answer["why_not"] == "nobody ran the candidate with these settings"
+        assert answer["value"] is None
+    assert "change together" in _answer(against_tuned, "shares")["why_not"]
+    adjusted = _answer(against_tuned, "adjusted")
+    assert adjusted["estimate"]
+    assert "only if both arms gain alike" in adjusted["text"]
+    assert adjusted["value"] == pytest.approx(1.13, abs=0.01)
+    assert adjusted["rows"][0]["if_no_gain"] == pytest.approx(0.80, abs=0.01)
+    assert adjusted["rows"][0]["needed_gain"] == pytest.approx(1.25, abs=0.01)
+    cells = against_tuned["candidates"][0]["cells"]
+    empty = [(cell["arm"], cell["setting"]) for cell in cells if not cell["runs"]]
+    assert len(cells) == 4
+    assert empty == [("candidate", "with")]
+
+
+def test_the_naive_ratio_is_taken_apart_and_its_terms_add_up(against_tuned: dict[str, Any]) -> None:
+    terms = {row["term"]: row for row in _answer(against_tuned, "parts")["rows"]}
+    total = terms.pop("throughput")
+    assert sum(row["log"] for row in terms.values()) == pytest.approx(total["log"], abs=1e-12)
+    assert total["factor"] == pytest.approx(71.3 / 88.8, abs=0.01)
+    assert terms["accept_length"]["factor"] == pytest.approx(2.13, abs=0.01)
+    assert terms["occupancy"]["factor"] == pytest.approx(1)
+
+
+def _answer(document: dict[str, Any], key: str) -> dict[str, Any]:
+    return dict(next(one for one in document["candidates"][0]["answers"] if one["key"] == key))
 
 
 def test_break_even_is_that_of_the_case(against_fairest: dict[str, Any]) -> None:
@@ -105,6 +151,8 @@ def test_same_numbers_in_every_format(store: str, tmp_path: Path) -> None:
         assert "wins 13 %" in text
         assert "six NCCL variables" in text
         assert "1.88" in text
+        assert "What are six NCCL variables worth on the baseline?" in text
+        assert "Estimate" in text
     assert len(html.encode()) < 3_000_000
 
 

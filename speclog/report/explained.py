@@ -1,0 +1,195 @@
+"""What an unfair pair is made of, as rows a page can print: the attribution's numbers in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from speclog.report import numbers, words
+from speclog.report.model import Answer, Pair, Run, Section
+
+if TYPE_CHECKING:
+    from speclog.analysis.attribution import Attribution
+    from speclog.analysis.decompose import Decomposition
+    from speclog.analysis.worth import Adjusted, Span
+    from speclog.report.details import Sides
+    from speclog.store import Store
+
+RELATED = 60
+"""Runs of one model that are looked through for cells of the experiment; the nearest in time of more."""
+CAVEAT = "an estimate, not a result: it holds only if both arms gain alike, and accept length stays as it is"
+
+
+def explain(store: Store, sides: Sides, known: Mapping[str, Run], sections: Sequence[Section]) -> None:
+    """Fill in ``attribution`` and ``answers`` of sections that have a fair pair and an unfair naive one."""
+    from speclog.analysis import design
+    from speclog.analysis.attribution import explain as attribute
+
+    open_ones = [(s, s.fair, s.naive) for s in sections if s.fair and s.naive and s.naive.verdict == "unfair"]
+    wanted = [run_id for _, fair, naive in open_ones for run_id in _related(known, fair, naive)]
+    if not wanted:
+        return
+    records = design.load(store, wanted)
+
+    def side(run_ids: Sequence[str]) -> Any:
+        return sides.side([known[run_id] for run_id in run_ids])
+
+    for section, fair, naive in open_ones:
+        ids = (section.run.run_id, fair.baseline.run_id, naive.baseline.run_id)
+        found = attribute(records, side, *ids)
+        if isinstance(found, str):
+            section.answers = [Answer("worth", f"What are {_causes(naive)} worth?", why_not=found)]
+            continue
+        section.attribution = found
+        section.answers = [*_parts(sides, naive), *_answers(found, naive, known)]
+
+
+def _related(known: Mapping[str, Run], fair: Pair, naive: Pair) -> list[str]:
+    """The three runs of the question, then served runs of the same engine and model, nearest in time."""
+    me = fair.candidate
+    alike = [r for r in known.values() if r.served and r.engine == me.engine and r.model == me.model]
+
+    def apart(run: Run) -> float:
+        if run.started_at is None or me.started_at is None:
+            return float("inf")
+        return abs((run.started_at - me.started_at).total_seconds())
+
+    nearest = sorted(alike, key=lambda run: (apart(run), run.run_id))[:RELATED]
+    named = [pair.run_id for pair in (me, fair.baseline, naive.baseline)]
+    return list(dict.fromkeys([*named, *(run.run_id for run in nearest)]))
+
+
+def _causes(pair: Pair) -> str:
+    return words.name_factors(pair.confounders()) or "the settings"
+
+
+def _parts(sides: Sides, naive: Pair) -> list[Answer]:
+    """The naive ratio of whole runs, taken apart."""
+    from speclog.analysis.decompose import decompose
+
+    title = f"Where does the ratio to {naive.baseline.name} come from?"
+    found = decompose(sides.windows(naive.candidate), sides.windows(naive.baseline))
+    if isinstance(found, str):
+        return [Answer("parts", title, why_not=found)]
+    return [Answer("parts", title, text=_product(found), rows=tuple(_terms(found)))]
+
+
+def _terms(found: Decomposition) -> list[dict[str, Any]]:
+    return [
+        {"term": term.name, "log": term.log, "log_lo": term.low, "log_hi": term.high, "factor": term.factor}
+        for term in (*found.terms, found.total)
+    ]
+
+
+def _product(found: Decomposition) -> str:
+    told = " · ".join(f"{term.name.replace('_', ' ')} ×{term.factor:.2f}" for term in found.terms)
+    return (
+        f"×{found.total.factor:.2f} in decode throughput ({found.tok_s_candidate:.1f} against "
+        f"{found.tok_s_baseline:.1f} tok/s over whole runs) = {told}."
+    )
+
+
+def _answers(found: Attribution, naive: Pair, known: Mapping[str, Run]) -> list[Answer]:
+    what, batch = _causes(naive), f"at batch {found.batch_size}"
+    return [
+        *_gains(found, what, batch, known),
+        _interaction(found, batch),
+        _acceptance(found, what, batch),
+        *_adjusted(found.adjusted, naive, batch),
+        _shares(found, batch),
+    ]
+
+
+def _gains(found: Attribution, what: str, batch: str, known: Mapping[str, Run]) -> list[Answer]:
+    from speclog.analysis.attribution import BASELINE, CANDIDATE
+
+    rows = [
+        {"without": known[a].name, "with": known[b].name, **_span(one.gain)}
+        for (a, b), one in found.pairs.items()
+        if not isinstance(one, str)
+    ]
+    made = []
+    for arm, title in ((BASELINE, "on the baseline"), (CANDIDATE, "on the candidate")):
+        gain = found.effects[arm]
+        key, question = f"worth_{arm}", f"What are {what} worth {title}?"
+        if isinstance(gain, str):
+            made.append(Answer(key, question, why_not=gain))
+            continue
+        times = f"{numbers.ms(gain.without_ms)} ms a round without, {numbers.ms(gain.with_ms)} with"
+        text = f"{told(gain.gain)} {batch}: {times}."
+        if arm == BASELINE and len(rows) > 1:
+            each = ", ".join(f"{row['with']} ×{row['value']:.2f}" for row in rows)
+            text += f" By pair of runs: {each}."
+        made.append(
+            Answer(key, question, text, rows=tuple(rows) if arm == BASELINE else (), **_span(gain.gain))
+        )
+    return made
+
+
+def _interaction(found: Attribution, batch: str) -> Answer:
+    question, span = "Do they help both arms alike?", found.interaction
+    if isinstance(span, str):
+        return Answer("interaction", question, why_not=span)
+    more = (
+        "no difference between the arms is shown"
+        if span.tie
+        else ("the candidate gains more" if span.value > 1 else "the baseline gains more")
+    )
+    text = f"Gain of the candidate over gain of the baseline {told(span)} {batch}: {more}."
+    return Answer("interaction", question, text, **_span(span))
+
+
+def _acceptance(found: Attribution, what: str, batch: str) -> Answer:
+    question, test = "Do they change the accept length?", found.acceptance
+    if isinstance(test, str):
+        return Answer("acceptance", question, why_not=test)
+    within = f"within {100 * test.delta:g} %"
+    verdict = (
+        f"equal {within} (two one-sided tests, p = {test.p:.3f})"
+        if test.equivalent
+        else (f"not shown to be equal {within} (p = {test.p:.3f})")
+    )
+    return Answer("acceptance", question, f"τ with over without {told(test.ratio)} {batch}: {verdict}.",
+                  **_span(test.ratio))  # fmt: skip
+
+
+def _adjusted(found: Adjusted | str, naive: Pair, batch: str) -> list[Answer]:
+    question = f"What would the candidate do with the settings of {naive.baseline.name}?"
+    if isinstance(found, str):
+        return []
+    ms = f"{numbers.ms(found.round_ms.value)} ms ({numbers.between(found.round_ms.low, found.round_ms.high)})"
+    text = (
+        f"≈ {numbers.percent(found.speedup.value)} over {naive.baseline.name} {batch}, "
+        f"its round ≈ {ms}: {CAVEAT}. If it gained nothing: {numbers.percent(found.if_no_gain)}; "
+        f"it must gain at least ×{found.needed_gain:.2f} to draw level."
+    )
+    rows = {
+        "round_ms": found.round_ms.value,
+        "round_ms_lo": found.round_ms.low,
+        "round_ms_hi": found.round_ms.high,
+        "if_no_gain": found.if_no_gain,
+        "needed_gain": found.needed_gain,
+    }
+    return [Answer("adjusted", question, text, estimate=True, rows=(rows,), **_span(found.speedup))]
+
+
+def _shares(found: Attribution, batch: str) -> Answer:
+    question = "How much of it is each one's?"
+    if isinstance(found.shares, str):
+        return Answer("shares", question, why_not=found.shares)
+    rows = tuple({"factors": list(share.factors), **_span(share.gain)} for share in found.shares)
+    listed = [f"{' with '.join(map(words.bare, s.factors))} {told(s.gain)}" for s in found.shares]
+    return Answer("shares", question, f"On the baseline {batch}: {words.join(listed)}.", rows=rows)
+
+
+def told(span: Span) -> str:
+    """``×1.41 ± 0.01 (within-run)``; an interval far from symmetric is written out."""
+    half, low, high = (span.high - span.low) / 2, span.value - span.low, span.high - span.value
+    digits = 2 if half >= 0.01 else 3
+    if max(low, high) > 1.5 * min(low, high):
+        return f"×{span.value:.{digits}f} ({span.low:.{digits}f} to {span.high:.{digits}f}, {span.kind})"
+    return f"×{span.value:.{digits}f} ± {half:.{digits}f} ({span.kind})"
+
+
+def _span(span: Span) -> dict[str, Any]:
+    return {"value": span.value, "low": span.low, "high": span.high, "kind": span.kind}
