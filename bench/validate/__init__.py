@@ -30,6 +30,7 @@ SECTIONS = (
     "golden_rows",
     "coverage",
     "overhead",
+    "verdicts",
     "gpu_launch",
     "gpu_profiler",
     "gpu_tp2",

@@ -29,10 +29,20 @@ def rendered(section: Section) -> str:
     return "\n".join(lines)
 
 
+def updated(before: str, head: str, sections: list[Section]) -> str:
+    """The page with these sections in place of those of the same title; new ones come last."""
+    first, *rest = before.split("\n## ") if before else [head.rstrip()]
+    kept = {text.partition("\n")[0]: text.strip() for text in rest}
+    kept |= {section.title: rendered(section).removeprefix("## ").strip() for section in sections}
+    return "\n\n".join([first.strip(), *(f"## {text}" for text in kept.values())]) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("only", nargs="*", help=f"sections to run: {', '.join(SECTIONS)}")
-    parser.add_argument("--write", action="store_true", help="write docs/validation.md (all sections)")
+    parser.add_argument(
+        "--write", action="store_true", help="write docs/validation.md (these sections of it)"
+    )
     options = parser.parse_args()
     names = options.only or SECTIONS
     with measured() as data:
@@ -41,9 +51,10 @@ def main() -> int:
         for name in names:
             sections.append(import_module(f"bench.validate.{name}").section(data))
             print(rendered(sections[-1]), flush=True)
-    if options.write and not options.only:
-        page = "\n".join([head, *map(rendered, sections)])
-        (ROOT / "docs" / "validation.md").write_text(page.rstrip() + "\n", encoding="utf-8")
+    if options.write:
+        page = ROOT / "docs" / "validation.md"
+        before = page.read_text(encoding="utf-8") if options.only else ""
+        page.write_text(updated(before, head, sections), encoding="utf-8")
     failed = [claim for section in sections for claim in section.claims if claim.holds is False]
     print(f"{len(failed)} claim(s) failed" if failed else "every checked claim holds", file=sys.stderr)
     return 1 if failed else 0
