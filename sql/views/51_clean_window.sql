@@ -14,7 +14,7 @@ WITH step AS (
 )
 SELECT
     * EXCLUDE (below),
-    CAST(1 + 100 * CAST(mixed AS INTEGER) + count(*) FILTER (context > 2 * below + 512) OVER (
+    CAST(1 + 100 * CAST(mixed AS INTEGER) + sum(CASE WHEN context > 2 * below + 512 THEN 1 ELSE 0 END) OVER (
         PARTITION BY run_id, batch_size, eager, mixed ORDER BY context, source_index, line_no
         ROWS UNBOUNDED PRECEDING
     ) AS INTEGER) AS band
