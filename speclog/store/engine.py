@@ -32,6 +32,8 @@ LAKE = "lake"
 # DuckDB 2.x would otherwise write files that no 1.x (and no packaged CLI of today) can open. Nothing is ever
 # fetched from the network behind the user's back.
 _CONFIG = {"storage_compatibility_version": "v1.2.0", "autoinstall_known_extensions": "false"}
+# DuckDB would draw a progress bar on stdout, also into a pipe.
+_QUIET = "SET enable_progress_bar = false; SET enable_progress_bar_print = false"
 _IDLE: dict[tuple[Target, bool], duckdb.DuckDBPyConnection] = {}
 _CATALOG_EXTENSION = {"postgres": "postgres_scanner", "sqlite": "sqlite_scanner"}
 
@@ -142,6 +144,7 @@ def _open_file(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPy
             f"{target}: no store here; run `speclog ingest LOG...` first or name one with --store"
         )
     connection = duckdb.connect(str(target.path), read_only=read_only, config=dict(_CONFIG))
+    connection.execute(_QUIET)
     if read_only:
         # The store's own directory may be read-only too; big sorts spill elsewhere.
         spill = Path(tempfile.gettempdir()) / f"speclog-spill-{os.getpid()}"
@@ -161,13 +164,16 @@ def _open_lake(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPy
         raise StoreError(f"{target}: no store here; make one with `speclog init`")
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     try:
+        connection.execute(_QUIET)
         for name in ("ducklake", _CATALOG_EXTENSION[target.kind]):
             _load(connection, name)
-        if (target.data_path or "").startswith("s3://"):
-            _enable_s3(connection)
-        _attach(connection, target, read_only, create)
-        if data_path(connection).startswith("s3://"):
-            _enable_s3(connection)
+        try:
+            _attach(connection, target, read_only, create)
+        except duckdb.Error as error:
+            if "'httpfs'" not in str(error):
+                raise
+            _enable_s3(connection)  # only the catalog knows that its data lies in an object store
+            _attach(connection, target, read_only, create)
     except BaseException:
         connection.close()
         raise

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from speclog.errors import StoreError, UsageError
-from speclog.store import engine, guard, problems, schema
+from speclog.store import engine, guard, problems, schema, template
 from speclog.store.target import Target, parse_target
 
 if TYPE_CHECKING:
@@ -338,12 +339,28 @@ def open_store(
     only queries, and nothing outside the store can be read or written.
     """
     parsed = parse_target(target)
+    made = (
+        not read_only and not parsed.is_lake and template.provide(parsed.path, schema.digest(), _make_empty)
+    )
+    with _opened(parsed, read_only, lock_timeout) as store:
+        if made:
+            store.prepared = schema.CREATED
+        if sandbox:
+            store.enter_sandbox()
+        yield store
+
+
+def _make_empty(path: Path) -> None:
+    with _opened(Target("file", str(path)), read_only=False, lock_timeout=0):
+        pass
+
+
+@contextmanager
+def _opened(parsed: Target, read_only: bool, lock_timeout: float) -> Iterator[Store]:
     connection = engine.connect(parsed, read_only=read_only, create=not read_only, lock_timeout=lock_timeout)
     store = Store(connection, parsed, lock_timeout, read_only=read_only)
     try:
         store.prepared = schema.prepare(store, writable=not read_only)
-        if sandbox:
-            store.enter_sandbox()
         yield store
     finally:
         store.close()

@@ -31,24 +31,29 @@ _LOST = (
     "no connection to the server",
     "SSL SYSCALL",
 )
-_FINAL = (
-    "authentication failed",
-    "no password supplied",
-    "does not exist",
-    "permission denied",
-    "No such file",
-)
+_REFUSED = ("permission denied",)
+_FINAL = (*_REFUSED, "authentication failed", "no password supplied", "does not exist", "No such file")
 _FULL = ("No space left on device", "out of disk space", "Disk quota exceeded")
 _USER = ("ParserException", "BinderException", "CatalogException", "ConversionException", "SyntaxException")
 _HOLDER = re.compile(r"held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
+_STATEMENT = re.compile(r'(query|COPY) ".*": ', re.DOTALL)
 _SECRETS = ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 _KEYWORD = re.compile(r"((?:password|secret|token)\s*[=:]\s*)('[^']*'|\S+)", re.IGNORECASE)
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, without credentials, for a one-line message."""
-    text = str(error).strip()
-    return redact(text.splitlines()[0]) if text else type(error).__name__
+    """The first line of an error's text, and PostgreSQL's own if it has one; without credentials."""
+    text = _essence(error).strip()
+    if not text:
+        return type(error).__name__
+    first, *rest = text.splitlines()
+    cause = next((line.split("ERROR:", 1)[1].strip() for line in rest if "ERROR:" in line), "")
+    return redact(f"{first.rstrip('.')}: {cause}" if cause else first)
+
+
+def _essence(error: BaseException) -> str:
+    """An error's text without the statement that DuckLake repeats: its literals may say anything."""
+    return _STATEMENT.sub(r"\1: ", str(error))
 
 
 def redact(text: str) -> str:
@@ -62,17 +67,20 @@ def redact(text: str) -> str:
 
 def is_locked(error: BaseException) -> bool:
     """Another process (or another kind of connection of this one) holds the file."""
-    return any(known in str(error) for known in _LOCKED)
+    return any(known in _essence(error) for known in _LOCKED)
 
 
 def is_conflict(error: BaseException) -> bool:
     """Two transactions met; nothing of this one was written, and a new attempt can succeed."""
-    return type(error).__name__ == "TransactionException" or any(known in str(error) for known in _CONFLICT)
+    text = _essence(error)
+    if any(known in text for known in (*_REFUSED, *_FULL)):
+        return False
+    return type(error).__name__ == "TransactionException" or any(known in text for known in _CONFLICT)
 
 
 def is_lost(error: BaseException) -> bool:
     """The catalog's server went away or is starting; whether a COMMIT under way arrived is unknown."""
-    text = str(error)
+    text = _essence(error)
     return any(known in text for known in _LOST) and not any(known in text for known in _FINAL)
 
 
@@ -85,7 +93,7 @@ def holder(error: BaseException) -> str:
 def translate(error: BaseException, where: object) -> SpeclogError:
     """The error a user sees for an engine's error: UsageError for wrong SQL, StoreError for all else."""
     text = first_line(error)
-    if any(known in str(error) for known in _FULL):
+    if any(known in _essence(error) for known in _FULL):
         return StoreError(f"{where}: the disk is full; nothing of this transaction was kept: {text}")
     if is_lost(error):
         return StoreError(f"{where}: the catalog cannot be reached: {text}")

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """Number of the newest step in ``sql/migrations`` (1: the first release, which needs none)."""
 
+CREATED = f"created (schema {SCHEMA_VERSION})"
+"""What `prepare` says of a new store."""
+
 PARTS = ("tables", "macros", "views", "functions")
 """Folders of ``sql/`` in the order in which they are run; functions are table macros over views."""
 
@@ -135,7 +138,7 @@ def _bring_up_to_date(store: Store, version: int | None) -> str:
         return "up to date; it keeps the views of a newer speclog"
     store.transaction(lambda: _install(store))
     if version is None:
-        return f"created (schema {SCHEMA_VERSION})"
+        return CREATED
     if version < SCHEMA_VERSION:
         return f"migrated from schema {version} to {SCHEMA_VERSION}"
     return "views refreshed"

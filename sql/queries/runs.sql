@@ -8,4 +8,4 @@ SELECT
     CASE WHEN NOT served THEN 'never served' ELSE end_reason END AS state,
     started_at AS started
 FROM run
-ORDER BY started_at NULLS LAST, name;
+ORDER BY started_at NULLS LAST, name, run_id;
