@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from speclog.report.check import Checked
     from speclog.store import Store
 
 _EPILOG = """\b
 Examples:
-  speclog check --vs baseline --fail-on unfair,unproven
+  speclog check --vs baseline --fail-on unfair,unproven,regression
   speclog check --vs base --run 'eagle3-*' --allow env.NCCL_PROTO='both arms on one GPU' --json
+  speclog check --format markdown --junit speclog.xml >> "$GITHUB_STEP_SUMMARY"
 """
 
 
@@ -20,11 +24,46 @@ Examples:
 @click.option("--vs", default="baseline", show_default=True, help="Run, tag or glob; or 'baseline'.")
 @click.option("--run", "runs", multiple=True, metavar="CANDIDATE", help="Default: every speculative run.")
 @click.option(
-    "--fail-on", default="unfair", show_default=True, help="unfair, unproven; or both, with a comma."
+    "--fail-on",
+    default="unfair",
+    show_default=True,
+    help="Of unfair, unproven, regression; with commas between.",
 )
 @click.option("--allow", "allowed", multiple=True, metavar="FACTOR=REASON", help="Let a difference pass.")
-@click.option("--factors", "own", type=click.Path(dir_okay=False), help="Your own catalogue, before ours.")
-@click.option("--json", "as_json", is_flag=True, help="An array of objects instead of a table.")
+@click.option(
+    "--before",
+    metavar="RUN",
+    help="Earlier run(s) a regression is measured against. Default: the newest of the same configuration.",
+)
+@click.option(
+    "--threshold",
+    "threshold_pct",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(0, 100, max_open=True),
+    help="Per cent that a run may be slower than before.",
+)
+@click.option("--cross-engine", is_flag=True, help="Compare with a run of another engine, labelled so.")
+@click.option(
+    "--factors",
+    "own",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Your own catalogue, before ours.",
+)
+@click.option(
+    "--format",
+    "fmt",
+    type=click.Choice(["text", "json", "junit", "markdown"]),
+    default="text",
+    show_default=True,
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json: an array of objects.")
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write JUnit XML here.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -32,44 +71,61 @@ def command(
     runs: tuple[str, ...],
     fail_on: str,
     allowed: tuple[str, ...],
-    own: str | None,
+    before: str | None,
+    threshold_pct: float,
+    cross_engine: bool,
+    own: Path | None,
+    fmt: str,
     as_json: bool,
+    junit_file: Path | None,
 ) -> None:
-    """Compare each candidate with the fairest baseline and exit 1 when a verdict is one of --fail-on.
+    """Compare each candidate with the fairest baseline and exit 1 when something of --fail-on is found.
 
-    The verdict stays what it is; effective_verdict leaves out what --allow names, and says why.
+    The verdict stays what it is; effective_verdict leaves out what --allow names, and says why. A regression:
+    the candidate is slower than its fair baseline, or than the same configuration was, by its whole interval.
     """
-    from pathlib import Path
-
-    from speclog.analysis import baseline, factors
-    from speclog.errors import CheckFailed, UsageError
-    from speclog.runs import resolve
+    from speclog.analysis import factors
+    from speclog.errors import CheckFailed
+    from speclog.report import check_formats, write_whole
+    from speclog.report.check import check
     from speclog.store import open_store
-    from speclog.tables import show
 
-    wanted = {word.strip() for word in fail_on.split(",") if word.strip()}
-    if not wanted <= {"unfair", "unproven"}:
-        raise UsageError(f"--fail-on {fail_on}: unfair or unproven, with a comma between them")
+    wanted = _kinds(fail_on)
     reasons = dict(_allowance(word) for word in allowed)
     with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
         if own:
-            factors.lay_over(store, Path(own))
-        candidates = [run_id for text in runs for run_id in resolve(store, text)] if runs else None
-        plain = None if vs == "baseline" else resolve(store, vs)
-        choices = baseline.load(store, candidates=candidates, baselines=plain)
-        rows = [_row(store, choice, reasons) for choice in choices.values() if choice.row is not None]
-    if not rows:
-        raise UsageError(
-            "nothing to compare: no speculative run with a baseline of its model; `speclog runs`"
+            factors.lay_over(store, own)
+        found = check(
+            store,
+            vs=None if vs == "baseline" else _resolved(store, [vs]),
+            candidates=_resolved(store, runs) if runs else None,
+            reasons=reasons,
+            fail_on=wanted,
+            cross_engine=cross_engine,
+            before=_resolved(store, [before]) if before else None,
+            threshold=threshold_pct / 100,
         )
-    rows.sort(key=lambda row: (row["candidate_name"], row["baseline_name"]))
-    columns = (
-        list(rows[0]) if as_json else ["candidate_name", "baseline_name", "effective_verdict", "reasons"]
-    )
-    show(columns, [[row[name] for name in columns] for row in rows], "json" if as_json else "table")
-    failed = [row["candidate_name"] for row in rows if row["effective_verdict"] in wanted]
-    if failed:
-        raise CheckFailed(f"{len(failed)} of {len(rows)} comparisons failed: {', '.join(failed[:5])}")
+    if junit_file:
+        write_whole(junit_file, check_formats.junit(found, wanted))
+    _print(found, "json" if as_json else fmt, wanted)
+    if any(one.failed for one in found):
+        raise CheckFailed(check_formats.summary(found))
+
+
+def _kinds(fail_on: str) -> list[str]:
+    from speclog.errors import UsageError
+    from speclog.report.check import KINDS
+
+    wanted = [word.strip() for word in fail_on.split(",") if word.strip()]
+    if not set(wanted) <= set(KINDS):
+        raise UsageError(f"--fail-on {fail_on}: of {', '.join(KINDS)}, with commas between them")
+    return wanted
+
+
+def _resolved(store: Store, names: Sequence[str]) -> list[str]:
+    from speclog.runs import resolve
+
+    return list(dict.fromkeys(run_id for text in names for run_id in resolve(store, text)))
 
 
 def _allowance(word: str) -> tuple[str, str]:
@@ -81,22 +137,24 @@ def _allowance(word: str) -> tuple[str, str]:
     return name, reason
 
 
-def _row(store: Store, choice: Any, reasons: dict[str, str]) -> dict[str, Any]:
-    row = {name: value for name, value in choice.row.items() if name not in ("same_model", "started")}
-    found = store.rows(
-        "SELECT name, does FROM factor_pair WHERE candidate = ? AND baseline = ? AND matters",
-        [row["candidate"], row["baseline"]],
-    )
-    impossible = any(text.startswith("impossible") for text in row["reasons"])
-    used = [f"{name}: {reasons[name]}" for name, _ in found if name in reasons]
-    left = {does for name, does in found if name not in reasons} | ({"unfair"} if impossible else set())
-    effective = "unfair" if "unfair" in left else "unproven" if left else "fair"
-    naive = choice.naive
-    return {
-        "schema_version": 1,
-        **row,
-        "effective_verdict": effective,
-        "allowed": used,
-        "choice": choice.note,
-        "naive_baseline_name": None if naive is None else naive["baseline_name"],
-    }
+def _print(found: Sequence[Checked], fmt: str, fail_on: Sequence[str]) -> None:
+    from speclog.report import check_formats
+    from speclog.tables import show
+
+    if fmt == "json":
+        rows = [one.document() for one in found]
+        show(list(rows[0]), [list(row.values()) for row in rows], "json")
+    elif fmt == "text":
+        columns = ["candidate_name", "baseline_name", "effective_verdict", "reasons"]
+        told = [[*check_formats.notes(one)] for one in found]
+        show(
+            columns,
+            [
+                [one.candidate_name, one.baseline_name, one.effective_verdict, notes]
+                for one, notes in zip(found, told, strict=True)
+            ],
+            "table",
+        )
+    else:
+        made = check_formats.junit(found, fail_on) if fmt == "junit" else check_formats.markdown(found)
+        click.echo(made, nl=False)

@@ -30,6 +30,9 @@ def take(session: Session, data: Mapping[str, Any], line_no: int) -> None:
         session.set_fact("gpu.other_processes", data["other_gpu_processes"], "manifest", line_no)
     for key, value in _mapping(data.get("workload")).items():
         session.set_fact(f"workload.{key}", value, "manifest", line_no)
+    for source, told in _mapping(data.get("evidence")).items():
+        for key, value in _mapping(told).items():
+            session.set_fact(f"evidence.{source}.{key}", value, "manifest", line_no)
     for key, value in _mapping(data.get("model_config")).items():
         session.set_fact(f"model.{key}", value, "manifest", line_no)
 

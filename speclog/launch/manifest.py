@@ -64,6 +64,7 @@ def build(session: Session, answer: Answer, here: machine.Machine, show_host: bo
         "started_at": now(),
         "utc_offset_s": time.localtime().tm_gmtoff,
         "node_rank": session.node_rank,
+        "evidence": profile.evidence,
         "workload": workload(profile.workload),
         "model_config": model_config(session.model_path, session.env),
     }

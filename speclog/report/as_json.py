@@ -55,6 +55,7 @@ def _section(section: Section) -> dict[str, Any]:
         "missing": [asdict(missing) for missing in section.missing],
         "answers": [asdict(answer) for answer in section.answers],
         "cells": _cells(section),
+        "stale": section.stale,
         "bill": section.bill,
         "steps": section.steps,
         "charts": [_chart(chart) for chart in section.charts],

@@ -49,6 +49,7 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     sides = Sides(store)
     detailed(store, sides, full)
     explain(store, sides, known, full)
+    _doubt_tuning(store, known, full)
     for section in full:
         weigh(section)
         section.headline, section.change = words.headline(section), words.change(section)
@@ -72,6 +73,24 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
         baselines=[known[run_id] for run_id in baselines],
         notes=_notes(full),
     )
+
+
+def _doubt_tuning(store: Store, known: Mapping[str, Run], sections: Sequence[Section]) -> None:
+    """Say which tuning of the runs shown was measured on another machine than theirs."""
+    from speclog.analysis import staleness
+    from speclog.report.evidence import told
+
+    shown = {
+        section.run.run_id: [section.run.run_id, *(pair.baseline.run_id for pair in section.shown)]
+        for section in sections
+    }
+    found = staleness.load(store, [run_id for ids in shown.values() for run_id in ids], told)
+    for section in sections:
+        section.stale = [
+            rows.harmless(f"{known[run_id].name}: {item.text}")
+            for run_id in dict.fromkeys(shown[section.run.run_id])
+            for item in found.get(run_id, [])
+        ]
 
 
 def _rank_settings(store: Store, known: Mapping[str, Run], sections: Sequence[Section]) -> None:

@@ -50,6 +50,8 @@ def _section(section: Section) -> list[str]:
         escape(section.headline),
         escape(section.change),
     ]
+    if section.stale:
+        parts.append(f"Tuning that was measured elsewhere: {escape('; '.join(section.stale))}.")
     for pair in section.shown:
         parts.append(f"### Against {escape(pair.baseline.name)} ({words.verdict_word(pair.verdict).lower()})")
         parts.append(_levels(pair))

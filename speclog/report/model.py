@@ -258,6 +258,7 @@ class Section:
     maybe: Pair | None = None
     attribution: Attribution | None = None
     answers: list[Answer] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
 
     @property
     def shown(self) -> list[Pair]:

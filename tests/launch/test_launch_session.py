@@ -37,7 +37,7 @@ def test_a_session_leaves_a_log_that_proves_itself(place):
             "started_at",
             "utc_offset_s",
         ),
-        *("node_rank", "workload", "model_config"),
+        *("node_rank", "evidence", "workload", "model_config"),
     }
     assert re.fullmatch("[0-9a-f]{32}", manifest["session"])
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", manifest["started_at"])

@@ -1,0 +1,185 @@
+"""``speclog check``: each candidate against its fairest baseline, judged for a machine to act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from speclog.analysis import baseline, staleness
+from speclog.errors import UsageError
+from speclog.report import rows
+from speclog.report.model import Row
+
+if TYPE_CHECKING:
+    from speclog.store import Store
+
+SCHEMA_VERSION = 1
+"""Raised when a key changes its meaning or goes away; new keys may come without it."""
+KINDS = ("unfair", "unproven", "regression")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One comparison as `speclog check` prints it; the fields are the keys of its JSON, in order."""
+
+    candidate: str
+    candidate_name: str
+    baseline: str
+    baseline_name: str
+    verdict: str
+    n_confounders: int
+    n_unknown: int
+    n_entailed: int
+    reasons: list[str]
+    caveats: list[str]
+    contract_hash: str | None
+    vouched: bool
+    effective_verdict: str
+    allowed: list[str]
+    choice: str
+    naive_baseline_name: str | None
+    cross_engine: bool = False
+    regressions: list[Row] | None = None
+    failed: list[str] = field(default_factory=list)
+
+    def document(self) -> Row:
+        """The comparison as JSON has it."""
+        names = [name for name in self.__dataclass_fields__ if name != "schema_version"]
+        return {"schema_version": SCHEMA_VERSION, **{name: getattr(self, name) for name in names}}
+
+
+def check(
+    store: Store,
+    *,
+    vs: Sequence[str] | None,
+    candidates: Sequence[str] | None,
+    reasons: Mapping[str, str],
+    fail_on: Iterable[str],
+    cross_engine: bool = False,
+    before: Sequence[str] | None = None,
+    threshold: float = 0.02,
+) -> list[Checked]:
+    """Check candidates (run_ids; None: every speculative run) against the baselines ``vs`` (None: any).
+
+    ``reasons``: factor to the reason why it is let pass. ``fail_on``: of `KINDS`; regressions are looked for
+    only when asked for, against the runs ``before`` (None: earlier ones of the same configuration).
+    Raises UsageError when there is nothing to compare.
+    """
+    wanted = set(fail_on)
+    if cross_engine:
+        found = _across(store, vs, candidates, reasons)
+    else:
+        choices = baseline.load(store, candidates=candidates, baselines=vs)
+        found = [_checked(store, choice, reasons) for choice in choices.values() if choice.row is not None]
+    if not found:
+        raise UsageError(_nothing(store, vs, candidates))
+    found = _with_staleness(store, sorted(found, key=lambda one: (one.candidate_name, one.baseline_name)))
+    if "regression" in wanted:
+        from speclog.report.regressions import regressions
+
+        listed = regressions(store, found, before=before, threshold=threshold)
+        found = [replace(one, regressions=listed[one.candidate]) for one in found]
+    return [replace(one, failed=_failed(one, wanted)) for one in found]
+
+
+def _failed(one: Checked, wanted: set[str]) -> list[str]:
+    slower = any(row["regressed"] for row in one.regressions or [])
+    return sorted(({one.effective_verdict} | ({"regression"} if slower else set())) & wanted)
+
+
+def _checked(store: Store, choice: baseline.Choice, reasons: Mapping[str, str]) -> Checked:
+    row = dict(choice.row or {})
+    naive = None if choice.naive is None else choice.naive["baseline_name"]
+    return _judged(store, row, reasons, choice.note, naive)
+
+
+def _judged(
+    store: Store, row: Mapping[str, Any], reasons: Mapping[str, str], note: str, naive: str | None
+) -> Checked:
+    effective, allowed = _allowed(store, row, reasons)
+    return Checked(
+        **{name: rows.harmless(row[name]) for name in _COLUMNS},
+        effective_verdict=effective,
+        allowed=rows.harmless(allowed),
+        choice=note,
+        naive_baseline_name=rows.harmless(naive),
+    )
+
+
+_COLUMNS = (
+    "candidate", "candidate_name", "baseline", "baseline_name", "verdict", "n_confounders", "n_unknown",
+    "n_entailed", "reasons", "caveats", "contract_hash", "vouched",
+)  # fmt: skip
+
+
+def _allowed(store: Store, row: Mapping[str, Any], reasons: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The verdict without the factors that are let pass, and which of them the pair needed."""
+    if not reasons or row["verdict"] == "fair":
+        return row["verdict"], []
+    found = store.rows(
+        "SELECT name, does FROM factor_pair WHERE candidate = ? AND baseline = ? AND matters",
+        [row["candidate"], row["baseline"]],
+    )
+    impossible = any(text.startswith("impossible") for text in row["reasons"])
+    left = {does for name, does in found if name not in reasons} | ({"unfair"} if impossible else set())
+    effective = "unfair" if "unfair" in left else "unproven" if left else "fair"
+    return effective, [f"{name}: {reasons[name]}" for name, _ in sorted(found) if name in reasons]
+
+
+def _with_staleness(store: Store, found: Sequence[Checked]) -> list[Checked]:
+    from speclog.report.evidence import told
+
+    stale = staleness.load(store, [run for one in found for run in (one.candidate, one.baseline)], told)
+    made = []
+    for one in found:
+        texts = [
+            f"{name}: {rows.harmless(item.text)}"
+            for run, name in ((one.candidate, "candidate"), (one.baseline, "baseline"))
+            for item in stale.get(run, [])
+        ]
+        made.append(replace(one, caveats=[*one.caveats, *texts]))
+    return made
+
+
+def _nothing(store: Store, vs: Sequence[str] | None, candidates: Sequence[str] | None) -> str:
+    """Why there is nothing to compare; another engine is named."""
+    if vs is not None:
+        sql = "SELECT DISTINCT engine FROM run WHERE list_contains(?, run_id)"
+        theirs = {engine for (engine,) in store.rows(sql, [list(vs)])}
+        spec = """
+            SELECT DISTINCT engine FROM run
+            WHERE CASE WHEN ? IS NULL THEN speculative ELSE list_contains(?, run_id) END
+        """
+        some = None if candidates is None else list(candidates)
+        mine = {engine for (engine,) in store.rows(spec, [some, some])}
+        if mine and theirs and not mine & theirs:
+            there, here = " or ".join(sorted(theirs)), " or ".join(sorted(mine))
+            return (
+                f"the baseline is a {there} run, the candidate {here}: two engines do not define throughput "
+                "and accept length alike (--cross-engine compares anyway, and says so)"
+            )
+    return "nothing to compare: no speculative run with a baseline of its model; `speclog runs`"
+
+
+def _across(
+    store: Store, vs: Sequence[str] | None, candidates: Sequence[str] | None, reasons: Mapping[str, str]
+) -> list[Checked]:
+    """Every candidate against every named run, whatever its engine; each is labelled."""
+    if vs is None:
+        raise UsageError("--cross-engine: name the run of the other engine with --vs")
+    sql = """
+        SELECT c.run_id, c.name, b.run_id, b.name, c.engine, b.engine
+        FROM run AS c JOIN run AS b ON b.run_id <> c.run_id AND list_contains(?, b.run_id)
+        WHERE c.served AND b.served
+            AND CASE WHEN ? IS NULL THEN c.speculative ELSE list_contains(?, c.run_id) END
+    """
+    some = None if candidates is None else list(candidates)
+    made = []
+    for candidate, name, other, other_name, engine, other_engine in store.rows(sql, [list(vs), some, some]):
+        names, found = store.result("SELECT * FROM compare(?, ?)", [candidate, other])
+        row = dict(zip(names, found[0], strict=True)) | {"candidate_name": name, "baseline_name": other_name}
+        apart = engine != other_engine
+        label = f"another engine: {engine} against {other_engine}" if apart else "as asked for"
+        made.append(replace(_judged(store, row, reasons, label, None), cross_engine=apart))
+    return made
