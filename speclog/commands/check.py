@@ -43,6 +43,13 @@ Examples:
     type=click.FloatRange(0, 100, max_open=True),
     help="Per cent that a run may be slower than before.",
 )
+@click.option(
+    "--published",
+    "tables",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Check a published table of results (JSON, JSONL, CSV) instead of the store.",
+)
 @click.option("--cross-engine", is_flag=True, help="Compare with a run of another engine, labelled so.")
 @click.option(
     "--factors",
@@ -73,6 +80,7 @@ def command(
     allowed: tuple[str, ...],
     before: str | None,
     threshold_pct: float,
+    tables: tuple[Path, ...],
     cross_engine: bool,
     own: Path | None,
     fmt: str,
@@ -85,13 +93,14 @@ def command(
     the candidate is slower than its fair baseline, or than the same configuration was, by its whole interval.
     """
     from speclog.analysis import factors
-    from speclog.errors import CheckFailed
-    from speclog.report import check_formats, write_whole
     from speclog.report.check import check
     from speclog.store import open_store
 
     wanted = _kinds(fail_on)
     reasons = dict(_allowance(word) for word in allowed)
+    if tables:
+        _report(_published(tables, wanted), "json" if as_json else fmt, wanted, junit_file)
+        return
     with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
         if own:
             factors.lay_over(store, own)
@@ -105,9 +114,27 @@ def command(
             before=_resolved(store, [before]) if before else None,
             threshold=threshold_pct / 100,
         )
+    _report(found, "json" if as_json else fmt, wanted, junit_file)
+
+
+def _published(tables: Sequence[Path], wanted: Sequence[str]) -> Sequence[Checked]:
+    from speclog import console
+    from speclog.report.check import published
+
+    found, left_out = published(tables, wanted)
+    if left_out:
+        console.say(f"{left_out} rows have no baseline of their batch size beside them and are not judged")
+    return found
+
+
+def _report(found: Sequence[Checked], fmt: str, wanted: Sequence[str], junit_file: Path | None) -> None:
+    """Print, write, and fail when something asked for was found."""
+    from speclog.errors import CheckFailed
+    from speclog.report import check_formats, write_whole
+
     if junit_file:
         write_whole(junit_file, check_formats.junit(found, wanted))
-    _print(found, "json" if as_json else fmt, wanted)
+    _print(found, fmt, wanted)
     if any(one.failed for one in found):
         raise CheckFailed(check_formats.summary(found))
 

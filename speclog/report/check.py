@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from speclog.analysis import baseline, staleness
@@ -12,6 +12,8 @@ from speclog.report import rows
 from speclog.report.model import Row
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from speclog.store import Store
 
 SCHEMA_VERSION = 1
@@ -42,11 +44,11 @@ class Checked:
     cross_engine: bool = False
     regressions: list[Row] | None = None
     failed: list[str] = field(default_factory=list)
+    published: Row | None = None
 
     def document(self) -> Row:
         """The comparison as JSON has it."""
-        names = [name for name in self.__dataclass_fields__ if name != "schema_version"]
-        return {"schema_version": SCHEMA_VERSION, **{name: getattr(self, name) for name in names}}
+        return {"schema_version": SCHEMA_VERSION} | {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def check(
@@ -81,6 +83,49 @@ def check(
         listed = regressions(store, found, before=before, threshold=threshold)
         found = [replace(one, regressions=listed[one.candidate]) for one in found]
     return [replace(one, failed=_failed(one, wanted)) for one in found]
+
+
+def published(paths: Iterable[Path], fail_on: Iterable[str]) -> tuple[list[Checked], int]:
+    """Published rows judged: what cannot be is ``unfair``, everything else ``unproven`` at best.
+
+    Impossible rows come first. Also: how many speculative rows have no baseline to be held against.
+    Raises InputError for a file without such rows.
+    """
+    from speclog.analysis.published import judge
+    from speclog.formats.published import read
+
+    wanted, made, left_out = set(fail_on), [], 0
+    for path in paths:
+        claims, without = read(path)
+        left_out += without
+        for claim in claims:
+            found = judge(claim.accept_length, claim.speedup, claim.batch_size)
+            one = _published(asdict(claim) | {"tau_star": found.tau_star}, found.verdict, found.reason)
+            made.append(replace(one, failed=_failed(one, wanted)))
+    return sorted(made, key=lambda one: one.verdict != "unfair"), left_out
+
+
+def _published(claim: Row, verdict: str, reason: str) -> Checked:
+    told = {key: rows.harmless(value) for key, value in claim.items()}
+    return Checked(
+        candidate=told["where"],
+        candidate_name=f"{told['name'] or 'row'} ({told['where'].partition(':')[2]})",
+        baseline=told["baseline_where"] or told["where"],
+        baseline_name="its baseline in the table",
+        verdict=verdict,
+        n_confounders=int(verdict == "unfair"),
+        n_unknown=int(verdict == "unproven"),
+        n_entailed=0,
+        reasons=[reason],
+        caveats=[],
+        contract_hash=None,
+        vouched=False,
+        effective_verdict=verdict,
+        allowed=[],
+        choice="the table's own",
+        naive_baseline_name=None,
+        published=told,
+    )
 
 
 def _failed(one: Checked, wanted: set[str]) -> list[str]:
