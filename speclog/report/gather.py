@@ -46,6 +46,8 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     full = [_section(section.run, verdicts.of(section.run), explicit) for section in ordered[:n_full]]
     brief = ordered[n_full:]
     sections = [*full, *brief]
+    if explicit is not None:
+        _name_engines(sections, {known[run_id].engine for run_id in explicit})
     sides = Sides(store)
     detailed(store, sides, full)
     explain(store, sides, known, full)
@@ -163,6 +165,18 @@ def _why_not(run: Run, asked: Sequence[Pair], named: frozenset[str] | None) -> s
     if named is not None:
         return "the baseline named is not a run without speculation of the same engine and model"
     return f"no {run.engine} run without speculation in the store serves this model and decoded a token"
+
+
+def _name_engines(sections: Iterable[Section], named: set[str]) -> None:
+    """Where the baselines asked for are all of another engine, that is why there is no comparison."""
+    for section in sections:
+        if section.why_not and section.run.engine not in named:
+            theirs = words.join(sorted(named))
+            section.why_not = (
+                f"the baseline named is a {theirs} run and this one {section.run.engine}; two engines do not "
+                "define throughput and accept length alike (`speclog check --cross-engine` compares, "
+                "and says so)"
+            )
 
 
 def _weight(section: Section) -> tuple[bool, int, bool, str]:
