@@ -42,13 +42,48 @@ def read_message(kind: Kind, prefix: Prefix, message: str) -> Record:
 
 def recognise(message: str) -> Kind | None:
     """The kind of a message, by literal first and pattern second; None when no kind fits."""
-    return _recognise(message) if len(message) < _CACHED else _search(message)
+    found = understand(message)
+    return None if found is None else found.kind
+
+
+@dataclass(slots=True)
+class Understood:
+    """A message of a kind; its fields are taken when they are first asked for, and are not to be changed."""
+
+    kind: Kind
+    message: str
+    _taken: tuple[Fields, dict[str, str]] | None = None
+    _json: str | None = None
+
+    @property
+    def fields(self) -> tuple[Fields, dict[str, str]]:
+        """Typed fields, and the pieces that no declaration names."""
+        if self._taken is None:
+            self._taken = take_fields(self.kind, self.message)
+        return self._taken
+
+    @property
+    def json(self) -> str | None:
+        """The fields as a JSON object; None when there are none."""
+        if self._json is None and self.fields[0]:
+            self._json = json.dumps(self.fields[0], ensure_ascii=False)
+        return self._json
+
+
+def understand(message: str) -> Understood | None:
+    """The kind and the fields of a message; None when no kind fits."""
+    return _understand(message) if len(message) < _CACHED else _fresh(message)
 
 
 @lru_cache(maxsize=8192)
-def _recognise(message: str) -> Kind | None:
+def _understand(message: str) -> Understood | None:
     """Restarts, ranks and retries print the same text again and again."""
-    return _search(message)
+    return _fresh(message)
+
+
+def _fresh(message: str) -> Understood | None:
+    kind = _search(message)
+    return None if kind is None else Understood(kind, message)
 
 
 _CACHED = 512

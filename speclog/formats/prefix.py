@@ -46,6 +46,8 @@ def split_prefix(line: str) -> tuple[Prefix, str]:
         prefix = _plain(line[: end + 2]) if end > 0 else None
         if prefix is not None and not line.startswith(_LEVELS, end + 2):
             return prefix, line[end + 2 :]
+    if not line.startswith(_FIRST):
+        return _NOTHING, line
     found = _SGLANG.match(line)
     if found:
         ts = _timestamp(found["ts"], found["frac"])
@@ -54,10 +56,12 @@ def split_prefix(line: str) -> tuple[Prefix, str]:
     if found:
         ts = _timestamp(f"1900-{found['ts']}", found["frac"])
         return Prefix(ts, "", found["level"], "vllm"), line[found.end() :]
-    return Prefix(), line
+    return _NOTHING, line
 
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_FIRST = (*_LEVELS, *"[0123456789")  # what a prefix may begin with
+_NOTHING = Prefix()
 
 
 @lru_cache(maxsize=4096)

@@ -74,8 +74,8 @@ class Kind:
     given, must match too and its named groups are fields. ``table`` names the raw table the line's fields
     go to (default: event). ``session_start`` orders the kinds that can begin a session (0: none does): one
     that does not come later in this order than what the session already has begins the next. ``noise`` lines
-    are counted, not kept; ``drop`` is a literal by which most of them are sorted out before any other work,
-    ``drop_bare`` literals that do so on lines without a timestamp. ``prestart``: before the arguments.
+    are counted, not kept; ``drop`` is a literal near their end that sorts most of them out before any other
+    work, ``drop_bare`` literals that do so on lines without a timestamp. ``prestart``: before the arguments.
     ``ready``: the server takes requests. ``joins``: adds to the row above. ``aliases``: arguments by the
     names SGLang has for them.
     """

@@ -1,91 +1,121 @@
-"""One chunk of bytes as typed batch rows and remaining lines. Pure, so chunks can be read side by side."""
+"""A stretch of a log as typed batch rows and remaining lines. Pure, so stretches can be read side by side."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from typing import TYPE_CHECKING
 
-import polars as pl
+import numpy as np
 
-from speclog.formats.columns import read_columns
-from speclog.formats.spec import Kind, load_kinds
-from speclog.ingest.lines import last_timestamp, read_lines, without_noise
+from speclog.formats.block import Block, block_of
+from speclog.formats.columns import Batches, BatchReader
+from speclog.ingest.cleaning import clean
+from speclog.ingest.lines import Sieve, Sifted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_PILE = 1 << 20
+_TAIL = 8192
+Buffer = tuple[bytearray, int]
+"""A padded buffer and how many bytes of whole lines are in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Parsed:
-    """A chunk read by itself. Line numbers count from 0 at its first line.
+    """A stretch read by itself. Line numbers count from 0 at its first line.
 
-    ``typed``: batch rows by table. ``others``: all remaining kept lines. ``kept``: every kept line.
-    ``raw``: the chunk's bytes if the kept lines are exactly these, else None.
+    ``typed``: batch rows by table. ``others``: (number, text) of all other kept lines. ``kept``: every kept
+    line. ``buffers``: those that kept lines still lie in.
     """
 
-    size: int
-    count: int
-    kept: pl.DataFrame
-    typed: dict[str, pl.DataFrame]
-    others: pl.DataFrame
-    raw: bytes | None
-    tail_time: datetime | None
-    replaced: bool
-    binary: bool
+    size: int = 0
+    count: int = 0
+    typed: dict[str, pl.DataFrame] = field(default_factory=dict)
+    others: list[tuple[int, str]] = field(default_factory=list)
+    kept: list[Block] = field(default_factory=list)
+    buffers: list[bytearray] = field(default_factory=list)
+    tail_time: datetime | None = None
+    binary: bool = False
+
+    def text_of(self, number: int) -> str:
+        """The text of a kept line."""
+        for block in self.kept:
+            place = int(np.searchsorted(block.numbers, number))
+            if place < block.height and block.numbers[place] == number:
+                return block.text(place)
+        return ""
 
 
-@cache
-def batch_kinds() -> dict[str, Kind]:
-    """Kinds read as columns, by the table they go to."""
-    return {kind.table: kind for kind in load_kinds() if kind.shape == "pieces"}
+@dataclass
+class ChunkParser:
+    """Reads stretches; what it learns of a log's layouts serves the next (safe to share among threads)."""
+
+    sieve: Sieve = field(default_factory=Sieve)
+    reader: BatchReader = field(default_factory=BatchReader)
+
+    def parse(self, buffers: Iterable[Buffer], release: Callable[[bytearray], object] = id) -> Parsed:
+        """Read a stretch, given as buffers of whole lines; ``release`` takes those no more needed."""
+        found, batches = Parsed(), Batches()
+        pile: list[Sifted] = []
+        tails: list[bytes] = []
+        for data, size in buffers:
+            sifted = self.sieve.sift(data, size, found.count)
+            if sifted.block is not None or sum(len(part.data) for part in pile) > _PILE:
+                self._read(_joined(pile), found, batches)
+                pile.clear()
+            if sifted.block is not None:
+                self._read(sifted.block, found, batches)
+            else:
+                pile.append(sifted)
+            tails.append(bytes(data[max(size - _TAIL, 0) : size]))
+            found.binary |= data.find(0, 0, min(size, 65536)) >= 0
+            found.size += size
+            found.count += sifted.count
+            if found.kept and found.kept[-1].data is data:
+                found.buffers.append(data)
+            else:
+                release(data)
+        self._read(_joined(pile), found, batches)
+        found.typed = batches.frames()
+        found.tail_time = next(filter(None, map(last_time, reversed(tails))), None)
+        return found
+
+    def _read(self, block: Block, found: Parsed, into: Batches) -> None:
+        if not block.height:
+            return
+        block = clean(block)
+        others = self.reader.read(block, into, self.sieve.is_noise)
+        noise = [i for i, text in others.items() if self.sieve.is_noise(text)]
+        numbers = block.numbers[np.fromiter(others, np.int64, len(others))].tolist()
+        found.others += [
+            (number, text)
+            for number, (i, text) in zip(numbers, others.items(), strict=True)
+            if not noise or i not in noise
+        ]
+        if noise:
+            left = np.ones(block.height, np.bool_)
+            left[noise] = False
+            block = Block(block.data, block.starts[left], block.ends[left], block.numbers[left])
+        found.kept.append(block)
 
 
-def parse_chunk(data: bytes) -> Parsed:
-    """Read a chunk of whole lines."""
-    lines = read_lines(data)
-    typed, others = split_batches(lines.frame)
-    quiet = without_noise(others)
-    kept = lines.frame
-    if quiet.height < others.height:
-        noise = others["line_no"].filter(~others["line_no"].is_in(quiet["line_no"].implode()))
-        kept = kept.filter(~pl.col("line_no").is_in(noise.implode()))
-    stamp = last_timestamp(data)
-    return Parsed(
-        size=len(data),
-        count=lines.count,
-        kept=kept,
-        typed=typed,
-        others=quiet,
-        raw=data if lines.verbatim and kept is lines.frame else None,
-        tail_time=_time(stamp) if stamp else None,
-        replaced=lines.replaced,
-        binary=b"\0" in data[:65536],
-    )
+def _joined(pile: list[Sifted]) -> Block:
+    if not pile:
+        return block_of(b"", np.empty(0, np.int64))
+    return block_of(b"".join(part.data for part in pile), np.concatenate([part.numbers for part in pile]))
 
 
-def split_batches(frame: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
-    """Kept lines as (typed batch rows by table, all other lines incl. batch lines that could not be read)."""
-    typed: dict[str, pl.DataFrame] = {}
-    unread: list[pl.DataFrame] = []
-    others = frame
-    for table, kind in batch_kinds().items():
-        mask = others["text"].str.contains(kind.starts[0], literal=True)
-        if not mask.any():
-            continue
-        lines = others.filter(mask)
-        others = others.filter(~mask)
-        rows = read_columns(lines, kind)
-        if rows.height < lines.height:
-            known = rows["line_no"] if rows.width else pl.Series([], dtype=pl.Int64)
-            unread.append(lines.filter(~pl.col("line_no").is_in(known.implode())))
-        if not rows.is_empty():
-            typed[table] = rows
-    if unread:
-        others = pl.concat([others, *unread]).sort("line_no", maintain_order=True)
-    return typed, others
+_STAMP = re.compile(r"(?:^|[\n\r ])\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 
-def _time(stamp: str) -> datetime | None:
-    """The time a stamp names; None for one that only looks like a time (31 February, year 0)."""
+def last_time(data: bytes) -> datetime | None:
+    """The time of the last line that has one; None for one that only looks like a time (31 February)."""
+    stamps = _STAMP.findall(data.decode("utf-8", "replace"))
     try:
-        return datetime.fromisoformat(stamp)
+        return datetime.fromisoformat(stamps[-1]) if stamps else None
     except ValueError:
         return None

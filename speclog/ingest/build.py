@@ -46,7 +46,7 @@ def row_frames(buffer: Buffer, sessions: Sequence[Session]) -> Frames:
         if table == "decode_window":
             tables["raw_decode_detail"] = _detail(frame)
         tables[f"raw_{table}"] = conform(frame, table)
-    tables["raw_event"] = rows_frame([_event(sessions, event) for event in buffer.events], "event")
+    tables["raw_event"] = _events(sessions, buffer.events)
     tables["raw_profile_window"] = rows_frame(
         [_profile(sessions, r) for r in buffer.profile], "profile_window"
     )
@@ -63,8 +63,11 @@ def session_frames(sessions: Sequence[Session], origin: Origin, written: Written
         facts.derive(session)
         for table, rows in _session_rows(session, origin):
             new = rows if written is None else _unwritten(session, table, rows, written)
-            found.setdefault(table, []).extend(row | _ids(session) for row in new)
-    return {f"raw_{table}": rows_frame(rows, table) for table, rows in found.items() if rows}
+            ids = _ids(session)
+            found.setdefault(table, []).extend(row | ids for row in new)
+    tables = {f"raw_{table}": rows_frame(rows, table) for table, rows in found.items() if rows}
+    args = _args(sessions, written)
+    return tables if args.is_empty() else tables | {"raw_server_arg": args}
 
 
 def _unwritten(session: Session, table: str, rows: list[Row], written: Written) -> list[Row]:
@@ -81,7 +84,6 @@ def _unwritten(session: Session, table: str, rows: list[Row], written: Written) 
 
 def _session_rows(session: Session, origin: Origin) -> Iterator[tuple[str, list[Row]]]:
     yield "run", [_run(session, origin)]
-    yield "server_arg", list(_args(session))
     yield "env_var", [_named(name, fact) for name, fact in session.env.items()]
     yield "env_scan", [{"prefix": p, "line_no": session.manifest_line} for p in session.env_prefixes]
     yield "fact", [_named(name, fact) for name, fact in session.facts.items()]
@@ -263,22 +265,55 @@ def _ingest(session: Session, origin: Origin) -> Row:
     }
 
 
-def _args(session: Session) -> Iterator[Row]:
-    for name, value in session.args.items():
-        yield {"name": name, "value": value, "source": session.args_source, "line_no": session.args_line}
+def _args(sessions: Sequence[Session], written: Written | None) -> pl.DataFrame:
+    """Arguments as rows: hundreds a session, so their columns are joined, not made row by row."""
+    import polars as pl
+
+    every = [(s, s.args if written is None else _new_args(s, written)) for s in sessions]
+    counts = [len(args) for _, args in every]
+    names = [name for _, args in every for name in args]
+    values = [value for _, args in every for value in args.values()]
+    of_session = {
+        "ingest_id": [s.ingest_id for s, _ in every],
+        "run_id": [s.run_id for s, _ in every],
+        "source": [s.args_source for s, _ in every],
+        "line_no": [s.args_line for s, _ in every],
+    }
+    frame = pl.DataFrame(of_session, schema_overrides={"line_no": pl.Int64})
+    places = pl.Series(range(len(every)), dtype=pl.UInt32).repeat_by(pl.Series(counts)).explode()
+    rows = frame[places.drop_nulls()].with_columns(name=pl.Series(names), value=pl.Series(values))
+    return conform(rows, "server_arg")
+
+
+def _new_args(session: Session, written: Written) -> dict[str, str]:
+    found = {n: v for n, v in session.args.items() if (session.index, "server_arg", n) not in written}
+    written.update((session.index, "server_arg", name) for name in found)
+    return found
 
 
 def _named(name: str, fact: Any) -> Row:
     return {"name": name, "value": fact.value, "source": fact.source, "line_no": fact.line_no}
 
 
-def _event(sessions: Sequence[Session], event: Row) -> Row:
-    session, fields = sessions[event["session"]], event["fields"]
-    return event | _ids(session) | {
-        "ts": _utc(session, event["ts"]),
-        "message": event["message"].rstrip(),
-        "fields": json.dumps(fields, ensure_ascii=False) if fields else None,
-    }  # fmt: skip
+def _events(sessions: Sequence[Session], events: Sequence[Row]) -> pl.DataFrame:
+    """Events as rows; columns are made at once, as there may be very many."""
+    import polars as pl
+
+    owners = {index: sessions[index] for index in {event["session"] for event in events}}
+    ids = {index: (session.ingest_id, session.run_id) for index, session in owners.items()}
+    shifted = {index for index, session in owners.items() if session.utc_offset_s}
+    columns = {name: [event[name] for event in events] for name in _EVENT}
+    columns["message"] = [text.rstrip() for text in columns["message"]]
+    if shifted:
+        columns["ts"] = [_utc(owners[event["session"]], event["ts"]) for event in events]
+    columns["ingest_id"], columns["run_id"] = (
+        [ids[event["session"]][place] for event in events] for place in (0, 1)
+    )
+    schema = table_schema("event")
+    return pl.DataFrame({name: pl.Series(columns[name], dtype=schema[name]) for name in schema})
+
+
+_EVENT = ("source_index", "line_no", "line_end", "ts", "rank", "kind", "message", "fields")
 
 
 def _profile(sessions: Sequence[Session], row: Row) -> Row:

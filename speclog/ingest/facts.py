@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from speclog.formats.engine import Record
+from speclog.formats.spec import load_kinds
 from speclog.ingest.session import Session
 
 
 def from_record(session: Session, line_no: int, record: Record) -> None:
     """Facts a single line gives: those its declaration names, and the few that need a rule."""
-    for declared in record.kind.fields:
-        if declared.fact and declared.name in record.fields:
-            session.set_fact(declared.fact, record.fields[declared.name], "log", line_no)
-    session.set_version(record.fields.get("version") or record.fields.get("version_old"), "log")
+    fields = record.fields
+    for name, fact in _named_facts(record.kind.engine, record.kind.name):
+        if name in fields:
+            session.set_fact(fact, fields[name], "log", line_no)
+    if session.version is None and fields:
+        session.set_version(fields.get("version") or fields.get("version_old"), "log")
     rule = _RULES.get(record.kind.name)
     if rule is not None:
         rule(session, line_no, record)
+
+
+@cache
+def _named_facts(engine: str, kind: str) -> tuple[tuple[str, str], ...]:
+    """(field, fact) of the fields of a kind whose declaration names a fact."""
+    found = next(k for k in load_kinds() if (k.engine, k.name) == (engine, kind))
+    return tuple((declared.name, declared.fact) for declared in found.fields if declared.fact)
 
 
 def _weight(session: Session, line_no: int, record: Record) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
-from speclog.ingest.batches import Parsed, parse_chunk
+from speclog.formats.block import padded
+from speclog.ingest.batches import ChunkParser, Parsed
 from speclog.ingest.rows import Buffer
 from speclog.ingest.splitter import Splitter
 from speclog.ingest.stitch import KeptRanks, Stitcher
@@ -29,6 +32,7 @@ class LogReader:
         self.buffer = Buffer()
         self._splitter = Splitter(self.buffer, source_index, newest)
         self._stitcher = Stitcher(source_index, kept_ranks)
+        self._parser = ChunkParser()
 
     @property
     def kept_ranks(self) -> KeptRanks:
@@ -42,48 +46,37 @@ class LogReader:
 
     def feed(self, data: bytes) -> None:
         """Read one chunk."""
-        self.add(parse_chunk(data))
+        self.add(self._parser.parse([(bytearray(padded(data)), len(data))]))
 
     def add(self, chunk: Parsed) -> None:
         """Take a chunk that was read by itself."""
         first = self.lines + 1
-        shift = pl.col("line_no") + first
-        typed = {table: frame.with_columns(shift) for table, frame in chunk.typed.items()}
-        kept = chunk.kept.with_columns(shift)
+        typed = {table: frame.with_columns(pl.col("line_no") + first) for table, frame in chunk.typed.items()}
         before = len(self.sessions)
-        self._take_others(typed, chunk.others, first)
-        self._stitcher.add(typed, kept, self.sessions, self.buffer)
-        self._digest(chunk, kept, before - 1)
-        self.lines += chunk.count
-        self.bytes += chunk.size
-        self.binary |= chunk.binary
-        self._splitter.current.see_time(chunk.tail_time)
-
-    def _take_others(self, typed: dict[str, pl.DataFrame], others: pl.DataFrame, first: int) -> None:
         columns = [frame["line_no"] for frame in typed.values()]
 
         def batches(start: int, stop: int) -> int:
             return sum(int(c.search_sorted(stop)) - int(c.search_sorted(start)) for c in columns)
 
-        take = self._splitter.take
-        for line_no, text in zip(others["line_no"].to_list(), others["text"].to_list(), strict=True):
-            take(line_no + first, text, batches)
+        self._splitter.take_all(first, chunk.others, batches)
+        self._stitcher.add(typed, lambda line: chunk.text_of(line - first), self.sessions, self.buffer)
+        self._digest(chunk, first, self.sessions[before - 1 :])
+        self.lines += chunk.count
+        self.bytes += chunk.size
+        self.binary |= chunk.binary
+        self._splitter.current.see_time(chunk.tail_time)
 
-    def _digest(self, chunk: Parsed, kept: pl.DataFrame, since: int) -> None:
+    def _digest(self, chunk: Parsed, first: int, inside: Sequence[Session]) -> None:
         """Let the kept lines of the chunk count for the content hash of the sessions they lie in."""
-        inside = self.sessions[since:]
-        if len(inside) == 1 and chunk.raw is not None:
-            inside[0].digest.update(chunk.raw)
-            inside[0].digest.update(b"" if chunk.raw.endswith(b"\n") else b"\n")
-            return
-        numbers, text = kept["line_no"], kept["text"]
-        ends = [int(numbers.search_sorted(s.first_line)) for s in inside[1:]] + [len(numbers)]
-        start = 0
-        for session, end in zip(inside, ends, strict=True):
-            if end > start:
-                joined = text.slice(start, end - start).str.join("\n").item()
-                session.digest.update(joined.encode("utf-8", "replace") + b"\n")
-            start = max(start, end)
+        starts = np.array([session.first_line - first for session in inside[1:]], np.int64)
+        for block in chunk.kept:
+            if not block.height:
+                continue
+            rows = [0, *np.searchsorted(block.numbers, starts).tolist(), block.height]
+            for session, (start, stop) in zip(inside, pairwise(rows), strict=True):
+                for piece in block.pieces(start, stop):
+                    session.digest.update(piece)
+                    session.digest.update(b"\n")
 
     def finish(self) -> list[Session]:
         """The sessions, with their last lines; those in which nothing was recognised are left out."""

@@ -11,7 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-CHUNK = 8 << 20
+from speclog.formats.block import PAD
+
+BLOCK = 2 << 20
+STRETCH = 16 << 20
 _SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
 _ENDINGS = tuple(kind + packed for kind in (".log", ".out", ".err") for packed in ("", ".gz", ".zst"))
 
@@ -140,42 +143,64 @@ def written_at(path: str) -> datetime:
     return datetime.now() if path == "-" else datetime.fromtimestamp(Path(path).stat().st_mtime)
 
 
-def chunks(stream: IO[bytes], size: int = CHUNK) -> Iterator[bytes]:
-    """Chunks of about ``size`` bytes, each ending at a line's end but for the last of the stream.
+class Pool:
+    """Buffers that are used again: fresh memory costs more than what is done with it."""
 
-    A line longer than a chunk is given whole, as the memory it takes cannot be saved.
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._free: list[bytearray] = []
+
+    def take(self) -> bytearray:
+        """A padded buffer."""
+        return self._free.pop() if self._free else bytearray(self.size + PAD)
+
+    def give(self, buffer: bytearray) -> None:
+        """Take a buffer back; one that had to grow is let go."""
+        if len(buffer) == self.size + PAD:
+            self._free.append(buffer)
+
+
+def blocks(stream: IO[bytes], pool: Pool) -> Iterator[tuple[bytearray, int]]:
+    """Padded buffers of whole lines, with their size; only the last line of the stream may lack its end.
+
+    A line longer than a buffer is given whole, as the memory it takes cannot be saved.
     """
+    carried = b""
+    while True:
+        buffer, held = pool.take(), len(carried)
+        if held > len(buffer) - PAD:
+            buffer = bytearray(2 * held + PAD)
+        buffer[:held] = carried
+        cut, got = 0, 1
+        while got and (not cut or held < pool.size // 2):
+            if held == len(buffer) - PAD:
+                buffer.extend(bytes(held))
+            got = _read_into(stream, buffer, held, len(buffer) - PAD)
+            cut = buffer.rfind(b"\n", held, held + got) + 1 or cut
+            held += got
+        if not held:
+            return
+        carried = bytes(buffer[cut:held]) if cut else b""
+        yield buffer, cut or held
+
+
+def _read_into(stream: IO[bytes], buffer: bytearray, start: int, stop: int) -> int:
     read_into = getattr(stream, "readinto", None)
     if read_into is None:
-        yield from _chunks_of_reads(stream, size)
-        return
-    buffer = bytearray(size)  # one, reused: fresh memory costs more than copying
-    held = 0
-    while True:
-        if held == len(buffer):
-            buffer.extend(bytes(len(buffer)))
-        with memoryview(buffer) as view:
-            got = read_into(view[held:])
-            if not got:
-                break
-            held += got
-            cut = buffer.rfind(b"\n", held - got, held) + 1
-            if cut and (held == len(buffer) or cut >= size // 2):
-                yield bytes(view[:cut])
-                view[: held - cut] = bytes(view[cut:held])
-                held -= cut
-    if held:
-        yield bytes(buffer[:held])
+        data = stream.read(stop - start)
+        buffer[start : start + len(data)] = data
+        return len(data)
+    with memoryview(buffer) as view:
+        return int(read_into(view[start:stop]) or 0)
 
 
-def _chunks_of_reads(stream: IO[bytes], size: int) -> Iterator[bytes]:
-    rest = b""
-    while block := stream.read(size):
-        cut = block.rfind(b"\n") + 1
-        if cut:
-            yield rest + block[:cut] if rest else block[:cut]
-            rest = block[cut:]
-        else:
-            rest += block
-    if rest:
-        yield rest
+def stretches(buffers: Iterator[tuple[bytearray, int]], size: int) -> Iterator[list[tuple[bytearray, int]]]:
+    """Buffers in groups of about ``size`` bytes."""
+    group: list[tuple[bytearray, int]] = []
+    for buffer in buffers:
+        group.append(buffer)
+        if sum(n for _, n in group) >= size:
+            yield group
+            group = []
+    if group:
+        yield group

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from speclog.formats.engine import Record, read_message, recognise
+from speclog.formats.engine import Record, Understood, recognise, understand
 from speclog.formats.prefix import Prefix, split_prefix
 from speclog.formats.server_args import parse_server_args
 from speclog.formats.spec import Kind, early_kinds
@@ -42,41 +42,45 @@ class Splitter:
         """The session that the next line belongs to."""
         return self.sessions[-1]
 
-    def take(self, line_no: int, text: str, batches: BatchesBetween) -> None:
-        """Take one line."""
-        if line_no == 1 and "SYNTHETIC" in text:
-            self.current.synthetic = self._synthetic = True
-        prefix, message = split_prefix(text)
-        if prefix.style == "vllm":
-            prefix = replace(prefix, ts=self._with_year(prefix.ts))
-        if self._pieces and self._continue_args(line_no, prefix, message):
-            return
-        if self.buffer.open_event is not None and self._continue_event(line_no, prefix, message):
-            return
-        self.buffer.open_event = None
-        kind = recognise(message)
-        if kind is not None:
-            self._record(line_no, text, kind, prefix, message, batches)
-        elif message.strip():
-            self.current.see_time(prefix.ts)
-            self.current.miss(message)
+    def take_all(self, first: int, lines: Iterable[tuple[int, str]], batches: BatchesBetween) -> None:
+        """Take lines in order, their numbers counted from ``first``."""
+        for number, text in lines:
+            line_no = first + number
+            if line_no == 1 and "SYNTHETIC" in text:
+                self.current.synthetic = self._synthetic = True
+            prefix, message = split_prefix(text)
+            if prefix.style == "vllm":
+                prefix = replace(prefix, ts=self._with_year(prefix.ts))
+            if self._pieces and self._continue_args(line_no, prefix, message):
+                continue
+            if self.buffer.open_event is not None:
+                if self._continue_event(line_no, prefix, message):
+                    continue
+                self.buffer.open_event = None
+            found = understand(message)
+            if found is not None:
+                self._record(line_no, text, prefix, found, batches)
+            elif message and not message.isspace():
+                self.sessions[-1].see_time(prefix.ts)
+                self.sessions[-1].miss(message)
 
     def _record(
-        self, line_no: int, text: str, kind: Kind, prefix: Prefix, message: str, batches: BatchesBetween
+        self, line_no: int, text: str, prefix: Prefix, found: Understood, batches: BatchesBetween
     ) -> None:
+        kind = found.kind
         if kind.session_start:
             self._maybe_start(line_no, kind, batches)
-        session = self.current
+        session = self.sessions[-1]
         session.see_time(prefix.ts)
         if kind.noise:
             return
         if kind.shape == "pieces":  # the column reader left it: it was cut short
-            session.miss(message)
+            session.miss(found.message)
             return
         if kind.engine and not kind.joins:
             session.engine = session.engine or kind.engine
             session.identity = session.identity or text
-        record = read_message(kind, prefix, message)
+        record = Record(kind, prefix, found.message, *found.fields)
         if kind.shape in {"server_args", "python"}:
             self._args(line_no, text, record)
         elif kind.table == "profile_window":
@@ -84,7 +88,7 @@ class Splitter:
         elif kind.table == "decode_window":
             self._interval(line_no, record)
         else:
-            self._event(line_no, record)
+            self._event(line_no, record, found.json)
         if kind.session_end:
             session.ended = dict(record.fields)
 
@@ -179,7 +183,7 @@ class Splitter:
             session.profile_mode = (str(mode), line_no)
         manifest.offset_from_profile(session, record)
 
-    def _event(self, line_no: int, record: Record) -> None:
+    def _event(self, line_no: int, record: Record, fields: str | None) -> None:
         session, kind = self.current, record.kind
         event: dict[str, Any] = {
             "session": session.index,
@@ -190,12 +194,14 @@ class Splitter:
             "rank": record.prefix.rank or None,
             "kind": kind.name,
             "message": record.message[:_MAX_MESSAGE],
-            "fields": record.fields,
+            "fields": fields,
         }
         self.buffer.events.append(event)
         session.n_events += 1
         session.seen[kind.name] += 1
-        session.layout |= line_flags(kind.name, record.message)
+        flags = line_flags(kind.name, record.message)
+        if flags:
+            session.layout |= flags
         if kind.multiline:
             self.buffer.open_event = event
         if kind.end_reason:

@@ -10,7 +10,7 @@ import polars as pl
 from speclog.ingest.versions import shape_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from speclog.ingest.rows import Buffer
     from speclog.ingest.session import Session
@@ -35,13 +35,16 @@ class Stitcher:
     def add(
         self,
         typed: dict[str, pl.DataFrame],
-        kept: pl.DataFrame,
+        text_of: Callable[[int], str],
         sessions: Sequence[Session],
         buffer: Buffer,
     ) -> None:
-        """Add a chunk's batch rows (file line numbers) to the buffer and to their sessions' counts."""
+        """Add a chunk's batch rows (file line numbers) to the buffer and to their sessions' counts.
+
+        ``text_of`` gives the text of a line of the chunk.
+        """
         rows = {table: _sessions_of(frame, sessions) for table, frame in typed.items()}
-        _look(rows, kept, sessions)
+        _look(rows, text_of, sessions)
         rows = self._one_rank(rows, sessions)
         rows = {table: frame for table, frame in rows.items() if not frame.is_empty()}
         if rows:
@@ -153,28 +156,35 @@ def _sessions_of(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFra
     return frame.with_columns((place.clip(0) + recent[0].index).alias("session"))
 
 
-def _look(rows: dict[str, pl.DataFrame], kept: pl.DataFrame, sessions: Sequence[Session]) -> None:
-    """Identity and punctuation of each session from its first batch line of each table."""
+def _look(rows: dict[str, pl.DataFrame], text_of: Callable[[int], str], sessions: Sequence[Session]) -> None:
+    """Identity and punctuation of each session from its first batch line of each table; fields it prints."""
     firsts = []
     for table, frame in rows.items():
         name = f"shape.{table}"
-        for index, line in _first_lines(frame):
-            if name not in sessions[index].layout:
+        for index, line, *printed in _first_lines(frame):
+            layout = sessions[index].layout
+            if name not in layout:
                 firsts.append((line, index, name))
-            sessions[index].layout.update(f"{table}.{c}" for c in frame.columns)
+            layout.update(f"{table}.{c}" for c, n in zip(_fields(frame), printed, strict=True) if n)
     for line, index, name in sorted(firsts):
-        text = str(kept["text"][int(kept["line_no"].search_sorted(line))])
+        text = text_of(line)
         session = sessions[index]
         session.layout |= shape_flags(text) | {name}
         session.identity = session.identity or text
         session.engine = session.engine or "sglang"
 
 
-def _first_lines(frame: pl.DataFrame) -> list[tuple[int, int]]:
-    """(session, line of its first row) of every session in a frame."""
+def _fields(frame: pl.DataFrame) -> list[str]:
+    return [name for name in frame.columns if name not in ("session", "line_no")]
+
+
+def _first_lines(frame: pl.DataFrame) -> list[tuple[int, ...]]:
+    """(session, line of its first row, non-null values of each field) of every session in a frame."""
     if frame["session"][0] == frame["session"][-1]:
-        return [(frame["session"][0], frame["line_no"][0])]
-    return frame.group_by("session", maintain_order=True).agg(pl.col("line_no").first()).rows()
+        counts = [frame.height - frame[name].null_count() for name in _fields(frame)]
+        return [(frame["session"][0], frame["line_no"][0], *counts)]
+    counted = [pl.col(name).count() for name in _fields(frame)]
+    return frame.group_by("session", maintain_order=True).agg(pl.col("line_no").first(), *counted).rows()
 
 
 def _ranks(frame: pl.DataFrame) -> pl.DataFrame:

@@ -85,12 +85,13 @@ _LINES = (
     ("max_total_num_tokens", "available_", "available_mem"),
 )
 _KINDS = frozenset(kind for kind, _, _ in _LINES)
+_NONE: frozenset[str] = frozenset()
 
 
-def line_flags(kind: str, message: str) -> set[str]:
+def line_flags(kind: str, message: str) -> frozenset[str] | set[str]:
     """What a start-up line tells about the version that printed it."""
     if kind not in _KINDS:
-        return set()
+        return _NONE
     flags = {f"line.{name}" for known, text, name in _LINES if known == kind and text in message}
     if "line.weights_dtype" in flags and "end. elapsed=" in message:
         flags.add("line.weights_elapsed_dtype")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from speclog.ingest import sidecars
-from speclog.ingest.sources import chunks, open_bytes, written_at
+from speclog.ingest.sources import BLOCK, STRETCH, Pool, blocks, open_bytes, stretches, written_at
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 
 if TYPE_CHECKING:
-    from speclog.ingest.batches import Parsed
+    from speclog.ingest.batches import Buffer, Parsed
     from speclog.ingest.build import Frames
     from speclog.ingest.reader import LogReader
     from speclog.ingest.session import Session
@@ -76,7 +76,7 @@ class LogIngest:
         if not sessions:
             return [IngestSummary(self._path, "unusable", detail=why_nothing(reader))]
         with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
-            states = {s.index: _state(store, s) for s in sessions}
+            states = known_states(store, sessions)
             new = [s for s in sessions if states[s.index] is None]
             if new:
                 kept = {s.index for s in new}
@@ -127,7 +127,7 @@ class LogIngest:
             store.insert(row_frames(buffer, reader.sessions))
             if done:
                 break
-        states = {s.index: _state(store, s) for s in sessions}
+        states = known_states(store, sessions)
         summaries = self._summaries(sessions, states)
         new = [s for s in sessions if states[s.index] is None]
         if not new:
@@ -178,39 +178,63 @@ def without_repeats(sessions: Sequence[Session]) -> list[Session]:
     return [session for session in sessions if best[session.run_id] is session]
 
 
-def _state(store: Store, session: Session) -> str | None:
+def known_states(store: Store, sessions: Sequence[Session]) -> dict[int, str | None]:
+    """What the store knows of sessions, by their index: `Store.known`, asked once for all that are new."""
     from speclog.ingest.build import PARSER_VERSION
 
-    return store.known(session.run_id, session.digest.hexdigest(), PARSER_VERSION)
+    rows = store.rows(
+        "SELECT DISTINCT run_id FROM raw_ingest WHERE run_id IN (SELECT unnest(?))",
+        [[s.run_id for s in sessions]],
+    )
+    seen = {run_id for (run_id,) in rows}
+    return {
+        s.index: store.known(s.run_id, s.digest.hexdigest(), PARSER_VERSION) if s.run_id in seen else None
+        for s in sessions
+    }
 
 
 @contextmanager
 def parsed_chunks(path: str) -> Iterator[Iterator[Parsed]]:
     """The chunks of a log, read by two workers, in order. Raises OSError when it cannot be opened."""
     with open_bytes(path) as stream:
-        blocks = chunks(stream)
-        head = list(islice(blocks, 2))
-        if len(head) < 2:
-            yield _one_by_one(head)
+        pool = Pool(BLOCK)
+        work = _Work(stretches(blocks(stream, pool), STRETCH), pool)
+        first = work.do()
+        if first is None or first[1].size < STRETCH:
+            yield iter([] if first is None else [first[1]])
             return
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="ingest") as pool:
-            yield _side_by_side(pool, head, blocks)
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="ingest") as threads:
+            yield work.side_by_side(threads, first[1])
 
 
-def _one_by_one(blocks: Sequence[bytes]) -> Iterator[Parsed]:
-    from speclog.ingest.batches import parse_chunk
+class _Work:
+    """Stretches of a log, read one after the other and parsed side by side."""
 
-    return (parse_chunk(block) for block in blocks)
+    def __init__(self, stretches: Iterator[list[Buffer]], pool: Pool) -> None:
+        from speclog.ingest.batches import ChunkParser
 
+        self._parser, self._pool = ChunkParser(), pool
+        self._stretches = enumerate(stretches)
+        self._reading = Lock()
 
-def _side_by_side(pool: ThreadPoolExecutor, head: list[bytes], blocks: Iterator[bytes]) -> Iterator[Parsed]:
-    """Parsed chunks in order; never more than a few in memory."""
-    from speclog.ingest.batches import parse_chunk
+    def do(self) -> tuple[int, Parsed] | None:
+        """Read and parse the next stretch: its number and what was in it; None at the end."""
+        with self._reading:
+            found = next(self._stretches, None)
+        return found and (found[0], self._parser.parse(found[1], self._pool.give))
 
-    waiting: list[Future[Parsed]] = [pool.submit(parse_chunk, block) for block in head]
-    for block in blocks:
-        waiting.append(pool.submit(parse_chunk, block))
-        if len(waiting) > _WORKERS:
-            yield waiting.pop(0).result()
-    for future in waiting:
-        yield future.result()
+    def side_by_side(self, threads: ThreadPoolExecutor, first: Parsed) -> Iterator[Parsed]:
+        """``first`` and all that follows, in order; never more than a few in memory."""
+        waiting = [threads.submit(self.do) for _ in range(_WORKERS + 1)]
+        done = {0: first}
+        following = 0
+        while waiting or done:
+            while following in done:
+                parsed = done.pop(following)
+                yield parsed
+                for buffer in parsed.buffers:
+                    self._pool.give(buffer)
+                following += 1
+            if waiting and (found := waiting.pop(0).result()) is not None:
+                done[found[0]] = found[1]
+                waiting.append(threads.submit(self.do))

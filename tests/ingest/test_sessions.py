@@ -178,7 +178,7 @@ def test_clock_jumps_do_not_reorder(ingest: Ingest, rows: Rows) -> None:
 @pytest.mark.slow
 def test_memory_is_bounded_and_long_logs_give_the_same(tmp_path: Path, monkeypatch: Any) -> None:
     """A log written along while it is read gives what one written at once gives."""
-    from speclog.ingest import sources, write
+    from speclog.ingest import write
     from speclog.store import open_store
 
     lines = [start()] + [line(i % 60) for i in range(3000) for line in ((prefill, decode)[i % 3 == 0],)]
@@ -186,9 +186,10 @@ def test_memory_is_bounded_and_long_logs_give_the_same(tmp_path: Path, monkeypat
     path.write_text(log(*lines, start(59), *lines[1:500]))
     sql = "SELECT * EXCLUDE (ingest_id) FROM raw_decode_window ORDER BY line_no"
     found = []
-    for flush, chunk in ((write.FLUSH_ROWS, sources.CHUNK), (100, 5000)):
+    for flush, chunk in ((write.FLUSH_ROWS, write.STRETCH), (100, 5000)):
         monkeypatch.setattr(write, "FLUSH_ROWS", flush)
-        monkeypatch.setattr(sources.chunks, "__defaults__", (chunk,))
+        monkeypatch.setattr(write, "STRETCH", chunk)
+        monkeypatch.setattr(write, "BLOCK", chunk // 3)
         target = str(tmp_path / f"{flush}.duckdb")
         summaries = ingest_paths([path], store_target=target)
         again = ingest_paths([path], store_target=target)
