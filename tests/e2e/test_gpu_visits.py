@@ -14,21 +14,21 @@ pytestmark = pytest.mark.slow
 NCCL = "NCCL_ALGO, NCCL_BUFFSIZE, NCCL_MAX_NCHANNELS, NCCL_NTHREADS, NCCL_P2P_LEVEL, NCCL_PROTO"
 
 
-def filled(root: Path, name: str, target: Path) -> str:
+def filled(root: Path, name: str, runs: int, target: Path) -> str:
     done = ingest_paths([root / "tests" / "data" / name], store_target=str(target), lock_timeout=20.0)
-    assert len(done) == 5
+    assert len(done) == runs
     return str(target)
 
 
 @pytest.fixture(scope="module")
 def launched(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with open_store(filled(root, "h200-launch", tmp_path_factory.mktemp("gpu") / "s.duckdb")) as store:
+    with open_store(filled(root, "h200-launch", 5, tmp_path_factory.mktemp("gpu") / "s.duckdb")) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
 def factorial(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with open_store(filled(root, "h200-tp2", tmp_path_factory.mktemp("tp2") / "s.duckdb")) as store:
+    with open_store(filled(root, "h200-tp2", 8, tmp_path_factory.mktemp("tp2") / "s.duckdb")) as store:
         yield store
 
 
@@ -54,7 +54,7 @@ def test_launched_numbers_agree_between_repeats_and_with_the_older_logs(launched
 
 def test_cross_pairs_of_the_factorial_are_unfair_and_same_environment_pairs_fair(factorial: Store) -> None:
     found = factorial.rows("SELECT candidate_name, baseline_name, verdict, reasons FROM comparison")
-    assert len(found) == 6
+    assert len(found) == 16
     for candidate, baseline, verdict, reasons in found:
         same = ("nccl" in candidate) == ("nccl" in baseline)
         assert verdict == ("fair" if same else "unfair")
@@ -70,3 +70,41 @@ def test_the_profiler_saw_what_the_decode_lines_say(factorial: Store) -> None:
     for kind, cycle_ms, phases_ms, step_ms, seq in rows:
         assert (phases_ms if kind == "spec" else step_ms) == pytest.approx(cycle_ms, rel=0.005)
         assert seq > 0
+
+
+def test_a_sweep_of_nccl_proto_is_three_configurations(root: Path, tmp_path: Path) -> None:
+    with open_store(filled(root, "h200-tp2-sweep", 3, tmp_path / "s.duckdb")) as store:
+        ids = {name.split("PROTO_")[1]: run_id for name, run_id in store.rows("SELECT name, run_id FROM run")}
+        for proto, slower in (("LL128.r1", 1.14), ("Simple.r1", 1.32)):
+            ((verdict, reasons),) = store.rows(
+                "SELECT verdict, reasons FROM compare(?, ?)", [ids[proto], ids["LL.r1"]]
+            )
+            assert verdict == "unfair" and "NCCL_PROTO" in reasons[0]
+            steps = [
+                step
+                for (step,) in store.rows(
+                    "SELECT round_ms FROM level WHERE batch_size = 1 AND run_id IN (?, ?) ORDER BY round_ms",
+                    [ids[proto], ids["LL.r1"]],
+                )
+            ]
+            assert steps[1] / steps[0] == pytest.approx(slower, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("folder", "version"), [("h200-profiler", "0.5.14"), ("h200-profiler-0.5.13", "0.5.13.post1")]
+)
+def test_profiled_servers_of_two_versions_attach_and_agree_with_sglang(
+    root: Path, tmp_path: Path, folder: str, version: str
+) -> None:
+    with open_store(filled(root, folder, 2, tmp_path / "s.duckdb")) as store:
+        assert dict(store.rows("SELECT name, version FROM run")) == {"base-on": version, "eagle3-on": version}
+        assert store.rows("SELECT count(*) FROM event WHERE kind = 'profile_warn'") == [(0,)]
+        rows = store.rows(
+            "SELECT acc_len, acc_hist FROM profile_window "
+            "WHERE kind = 'spec' AND part = 0 AND acc_hist IS NOT NULL"
+        )
+        assert len(rows) >= 40
+        for accept_length, accepted in rows:
+            drafts = sum(n * count for n, count in enumerate(accepted)) / sum(accepted)
+            assert drafts + 1 == pytest.approx(accept_length, rel=0.001)
+            assert accept_length == pytest.approx(2.1, abs=0.4)
