@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from speclog.store import Store
 
 BROKEN = 0.5
 """A draft that adds less than this share of the published gain (accept length less 1) looks broken."""
@@ -58,6 +63,27 @@ def judge(model: str, steps: int, tau: float) -> list[Judgement]:
     """
     known = [curve for curve in curves() if all(word in model.lower() for word in curve.model)]
     return [_judged(curve, value, tau) for curve in known if (value := curve.at(steps)) is not None]
+
+
+def broken(store: Store, run_ids: Sequence[str]) -> dict[str, str]:
+    """Of runs (run_ids, topk 1) those whose draft looks broken by every published curve of their model.
+
+    The accept length is that of the smallest batch size with two clean windows or more. The text says what
+    was measured and what was published.
+    """
+    sql = """
+        SELECT r.run_id, r.model, r.steps, l.tau
+        FROM run AS r JOIN level_count AS l USING (run_id)
+        WHERE list_contains(?, r.run_id) AND r.topk = 1 AND r.steps > 0 AND r.model IS NOT NULL
+            AND l.n_clean > 1
+        QUALIFY row_number() OVER (PARTITION BY r.run_id ORDER BY l.batch_size) = 1
+    """
+    found = {}
+    for run_id, model, steps, tau in store.rows(sql, [list(run_ids)]):
+        judged = judge(model, steps, tau)
+        if judged and all(one.flag == "broken draft" for one in judged):
+            found[run_id] = f"accept length {judged[0].text} (source: {judged[0].curve.source})"
+    return found
 
 
 def _judged(curve: Curve, published: float, tau: float) -> Judgement:

@@ -53,23 +53,26 @@ def acceptance_for(tau: float, steps: int) -> float | None:
     return (low + high) / 2
 
 
-def better_draft(survivals: Sequence[float], tau: float) -> float | None:
-    """Factor on every conditional acceptance P(i | i-1), capped at 1, that lifts accept length to ``tau``.
+def draft_factor(survivals: Sequence[float], tau: float) -> float | None:
+    """Factor on every conditional acceptance P(i | i-1), capped at 1, at which accept length is ``tau``.
 
-    1.0 means: good enough as it is. None where even certain acceptance of every step would not do.
+    Above 1: the draft must become better; below 1: it could be worse. None where even certain acceptance of
+    every step that was ever accepted would not do; 0 where nothing need be accepted.
     """
-    if tau > len(survivals) + 1:
-        return None
-    conditional = _conditional(survivals)
-    if accept_length(_chain(conditional, 1.0)) >= tau:
-        return 1.0
-    low, high = 1.0, 1e6
-    if accept_length(_chain(conditional, high)) < tau:
+    if tau <= 1:
+        return 0.0
+    low, high = 1e-6, 1e6
+    if accept_length(scaled(survivals, high)) < tau:
         return None
     for _ in range(_ITERATIONS):
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if accept_length(_chain(conditional, middle)) < tau else (low, middle)
+        low, high = (middle, high) if accept_length(scaled(survivals, middle)) < tau else (low, middle)
     return high
+
+
+def scaled(survivals: Sequence[float], factor: float) -> list[float]:
+    """Survivals after every conditional acceptance is multiplied with ``factor`` and capped at 1."""
+    return _chain(_conditional(survivals), factor)
 
 
 def _conditional(survivals: Sequence[float]) -> list[float]:

@@ -1,25 +1,27 @@
 """What if the server ran with other draft steps? Fewer from the acceptance histogram, more by extrapolation.
 
 tau(k) = 1 + sum of P(accepted >= i), i <= k, is exact for k up to the measured steps at topk = 1. The round
-with k steps is the measured round less (K - k) draft forwards (k steps run k - 1 of them; the first token
-comes from the re-extend). Verify is held at its measured time: true where it is bound by latency or
-weights, pessimistic where fewer tokens verify faster.
+with k steps is the measured round plus (k - K) times what a step costs. Where runs of the same server with
+other steps exist, that is the slope of their round times over steps at equal batch size and context: a draft
+forward and one more token to verify. Else it is the draft time alone (k steps run k - 1 draft forwards; the
+first token comes from the re-extend), and verify is held at its measured time: true where it is bound by
+latency or weights, pessimistic about fewer steps where fewer tokens verify faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from speclog.analysis.estimate import Pair, pair_at
+from speclog.analysis.estimate import Pair, arm_at, pair_at
 from speclog.analysis.line import Floats
-from speclog.analysis.matching import match
+from speclog.analysis.matching import Matched, match
 from speclog.analysis.phases import usual
-from speclog.analysis.side import Side
+from speclog.analysis.side import Part, Side
 from speclog.analysis.student import expansion
 from speclog.analysis.theory import step_pays
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NO_PROFILE = "no EAGLE3_PROFILE window with acc_hist at topk 1 for this batch size"
+DRAFT_TIME = "draft time"
 ONE_STEP = "measured with one draft step: what another would cost is unknown"
 
 
@@ -36,9 +39,18 @@ class Draft:
 
     steps: int
     survival: Floats  # P(accepted >= i), i = 1..steps
-    step_ms: float  # one draft forward
+    step_ms: float  # one draft forward; NaN from a run with one step, which has none
     survival_draws: Floats  # resamples x steps
     step_draws: Floats
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """What one more draft step adds to a round, with draws, and where that comes from."""
+
+    ms: float
+    draws: Floats
+    source: str
 
 
 def best_steps(
@@ -48,6 +60,7 @@ def best_steps(
     *,
     contexts: Sequence[float] | None = None,
     mixed: bool | None = None,
+    others: Mapping[int, Side] | None = None,
     extra_steps: int = 2,
     resamples: int = 2000,
     seed: int = 0,
@@ -62,8 +75,9 @@ def best_steps(
     Columns: batch_size, context, steps (0 = plain server),
     draft_tokens, tau, t_round_ms, t_base_ms, tau_star, speedup, speedup_lo, speedup_hi, extrapolated (more
     steps than measured: the interval then reaches from no acceptance of the added steps to the best
-    measured one), next_step_pays (marginal rule), best (among measured steps), refused (why there is no
-    prediction; such rows have no steps).
+    measured one), next_step_pays (marginal rule), best (among measured steps), step_ms (what a step
+    costs), step_from ('runs with 2 and 5 steps' or 'draft time'), draft_step_ms (one draft forward), refused
+    (why there is no prediction; such rows have no steps).
     """
     import polars as pl
 
@@ -84,9 +98,52 @@ def best_steps(
         wanted = contexts or [pair.context_from + share * spread for share in (0.25, 0.5, 0.75)]
         for context in wanted:
             known = pair_at(pair, float(context), confidence)
-            if known is not None:
-                rows += _choices(batch_size, float(context), draft, known, extra_steps)
+            if known is None:
+                continue
+            cost = step_cost(draft, pair, float(context), others or {})
+            if cost is None:
+                rows.append({"batch_size": batch_size, "context": float(context), "refused": ONE_STEP})
+            else:
+                rows += _choices(batch_size, float(context), draft, known, cost, extra_steps)
     return pl.DataFrame(rows, schema=_schema())
+
+
+def step_cost(draft: Draft, pair: Matched, context: float, others: Mapping[int, Side]) -> StepCost | None:
+    """What a step adds to the round at a context: from runs with other steps, else from draft time.
+
+    Least squares of round time over steps, the candidate's own included; of ``others`` those whose batches
+    are of the same kind and cover the context. None from a single run with one step.
+    """
+    arms = {draft.steps: arm_at(pair.candidate, context)}
+    for steps, side in others.items():
+        part = _like(side, pair.candidate, context)
+        if part is not None and steps != draft.steps:
+            arms[steps] = arm_at(part, context)
+    known = {steps: arm for steps, arm in sorted(arms.items()) if arm is not None}
+    if len(known) < 2:
+        return None if draft.steps < 2 else StepCost(draft.step_ms, draft.step_draws, DRAFT_TIME)
+    off = np.array(list(known)) - np.mean(list(known))
+    weights = off / (off**2).sum()
+    rounds = [arm.round_ms for arm in known.values()]
+    draws = [arm.round_ms * np.exp(arm.log_ms[0]) for arm in known.values()]
+    source = f"runs with {_listed(list(known))} steps"
+    return StepCost(float(weights @ rounds), np.asarray(weights @ np.array(draws)), source)
+
+
+def _like(side: Side, part: Part, context: float) -> Part | None:
+    """The part of another run that is of the same kind as ``part`` and covers the context."""
+    found = [
+        other
+        for other in side.at(part.batch_size)
+        if (other.eager, other.mixed) == (part.eager, part.mixed)
+        and other.context_min <= context <= other.context_max
+        and other.n > 1
+    ]
+    return max(found, key=lambda other: other.n, default=None)
+
+
+def _listed(steps: Sequence[int]) -> str:
+    return ", ".join(map(str, steps[:-1])) + f" and {steps[-1]}"
 
 
 def draft_of(windows: pl.DataFrame, resamples: int, seed: int) -> Draft | str:
@@ -98,11 +155,9 @@ def draft_of(windows: pl.DataFrame, resamples: int, seed: int) -> Draft | str:
         return NO_PROFILE
     steps = int(kept["steps"].mode().sort()[0])
     kept = kept.filter(steps=steps)
-    if steps < 2:
-        return ONE_STEP
     padded = [(list(row) + [0] * (steps + 1))[: steps + 1] for row in kept["acc_hist"]]
     histogram = np.array(padded, dtype=float)
-    step_ms = kept["draft_ms"].to_numpy() / (steps - 1)
+    step_ms = kept["draft_ms"].to_numpy() / (steps - 1 if steps > 1 else np.nan)
     rounds = kept["n"].to_numpy().astype(float)
     picked = np.random.default_rng([seed, steps]).integers(0, len(kept), (resamples, len(kept)))
     weights = rounds[picked]
@@ -131,16 +186,20 @@ def _extended(draft: Draft, extra: int) -> tuple[Floats, Floats]:
     return last * conditional[-1] ** powers, last * max(conditional) ** powers
 
 
-def _choices(batch_size: int, context: float, draft: Draft, pair: Pair, extra: int) -> list[dict[str, Any]]:
+def _choices(
+    batch_size: int, context: float, draft: Draft, pair: Pair, cost: StepCost, extra: int
+) -> list[dict[str, Any]]:
     expected, at_best = _extended(draft, extra)
     survival = np.concatenate([draft.survival, expected])
-    base = {"batch_size": batch_size, "context": context, "t_base_ms": pair.baseline.round_ms}
+    base: dict[str, Any] = {"batch_size": batch_size, "context": context, "t_base_ms": pair.baseline.round_ms}
+    base |= {"step_ms": cost.ms, "step_from": cost.source}
+    base["draft_step_ms"] = draft.step_ms if draft.steps > 1 else None
     plain = {"steps": 0, "draft_tokens": 1, "tau": 1.0, "t_round_ms": pair.baseline.round_ms, "tau_star": 1.0}
     rows = [base | plain | {"speedup": 1.0, "speedup_lo": 1.0, "speedup_hi": 1.0, "extrapolated": False}]
     for steps in range(1, draft.steps + extra + 1):
-        row = base | _choice(draft, pair, steps, survival, at_best)
+        row = base | _choice(draft, pair, cost, steps, survival, at_best)
         if steps < draft.steps + extra:
-            longer = row["t_round_ms"] + draft.step_ms
+            longer = row["t_round_ms"] + cost.ms
             row["next_step_pays"] = step_pays(float(survival[steps]), row["t_round_ms"], longer, row["tau"])
         rows.append(row)
     measured = [row for row in rows if not row["extrapolated"]]
@@ -148,12 +207,14 @@ def _choices(batch_size: int, context: float, draft: Draft, pair: Pair, extra: i
     return [row | {"best": row is winner} for row in rows]
 
 
-def _choice(draft: Draft, pair: Pair, steps: int, survival: Floats, at_best: Floats) -> dict[str, Any]:
+def _choice(
+    draft: Draft, pair: Pair, cost: StepCost, steps: int, survival: Floats, at_best: Floats
+) -> dict[str, Any]:
     shift = steps - draft.steps
     tau = 1.0 + float(survival[:steps].sum())
-    round_ms = pair.candidate.round_ms + shift * draft.step_ms
+    round_ms = pair.candidate.round_ms + shift * cost.ms
     token_ms = pair.baseline.round_ms / pair.baseline.tau
-    low, high = _interval(draft, pair, steps, at_best)
+    low, high = _interval(draft, pair, cost, steps, at_best)
     return {
         "steps": steps,
         "draft_tokens": steps + 1,
@@ -167,11 +228,11 @@ def _choice(draft: Draft, pair: Pair, steps: int, survival: Floats, at_best: Flo
     }
 
 
-def _interval(draft: Draft, pair: Pair, steps: int, at_best: Floats) -> tuple[float, float]:
+def _interval(draft: Draft, pair: Pair, cost: StepCost, steps: int, at_best: Floats) -> tuple[float, float]:
     candidate, baseline = pair.candidate, pair.baseline
     wide = expansion(pair.confidence, min(candidate.log_ms[1], baseline.log_ms[1]))
     rounds = candidate.round_ms * np.exp(candidate.log_ms[0] * wide)
-    rounds = rounds + (steps - draft.steps) * draft.step_draws
+    rounds = rounds + (steps - draft.steps) * (cost.ms + (cost.draws - cost.ms) * wide)
     deviation = (baseline.log_ms[0] - baseline.log_tau[0]) * wide
     tokens = baseline.round_ms / baseline.tau * np.exp(deviation)
     taus = 1.0 + draft.survival_draws[:, :steps].sum(axis=1)
@@ -196,5 +257,8 @@ def _schema() -> dict[str, Any]:
         "extrapolated": pl.Boolean(),
         "next_step_pays": pl.Boolean(),
         "best": pl.Boolean(),
+        "step_ms": pl.Float64(),
+        "step_from": pl.String(),
+        "draft_step_ms": pl.Float64(),
         "refused": pl.String(),
     }

@@ -1,23 +1,38 @@
-"""``speclog whatif``: the draft steps that would be best, as a table or as a server's configuration."""
+"""``speclog whatif``: other draft steps, another concurrency, a better draft."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from speclog.report.consult import Consultation
+    from speclog.report.model import Answer
     from speclog.store import Store
 
 FORMATS = ("table", "json", "csv", "sglang", "vllm")
-_EPILOG = "Example: speclog whatif profiled-eagle3-s5-a2.1 --vs profiled-base --format sglang"
+ASK = ("steps", "concurrency", "draft")
+_EPILOG = """\b
+Examples:
+  speclog whatif profiled-eagle3-s5-a2.1 --vs profiled-base --format sglang
+  speclog whatif eagle3-s5-a2.1 --vs base --ask concurrency
+  speclog whatif eagle3-5x6-untuned --vs baseline-retuned --ask draft --json
+"""
 
 
 @click.command("whatif", epilog=_EPILOG)
 @click.argument("candidate")
 @click.option("--vs", required=True, metavar="BASELINE", help="Plain run (id, name, tag or glob).")
+@click.option(
+    "--ask",
+    type=click.Choice(ASK),
+    default="steps",
+    show_default=True,
+    help="What would other draft steps do, where to switch it off, how good must the draft be?",
+)
 @click.option("--format", "fmt", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--extra-steps", default=2, show_default=True, help="Extrapolate this many steps more.")
@@ -27,26 +42,57 @@ def command(
     ctx: click.Context,
     candidate: str,
     vs: str,
+    ask: str,
     fmt: str,
     as_json: bool,
     extra_steps: int,
     max_batch_size: int | None,
 ) -> None:
-    """Predict the speedup of 0, 1, ... draft steps from a profiled run CANDIDATE.
+    """Answer a question about CANDIDATE that no run has answered yet.
+
+    steps: the speedup of 0, 1, ... draft steps, from a profiled run; what a step costs comes from runs with
+    other steps where the store has them, else from draft time, and the table says which. concurrency: the
+    speedup by batch size and between which sizes it stops (or starts) paying. draft: what break-even asks of
+    accept length and of every draft position.
 
     The runs that a name or glob matches are taken as repeats of each other. ``sglang`` prints the file for
-    --speculative-adaptive-config, ``vllm`` the value of num_speculative_tokens_per_batch_size.
+    --speculative-adaptive-config, ``vllm`` the value of num_speculative_tokens_per_batch_size (both: steps).
     """
+    from speclog.errors import UsageError
+    from speclog.store import open_store
+
+    fmt = "json" if as_json else fmt
+    if fmt in ("sglang", "vllm") and ask != "steps":
+        raise UsageError(f"--format {fmt} holds draft steps: it goes with --ask steps")
+    with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
+        asked = _asked(store, candidate, vs)
+        if ask == "steps":
+            table = asked.steps(extra_steps)
+            _say(asked.published())
+        else:
+            rows, answer = asked.concurrency() if ask == "concurrency" else asked.draft()
+    if ask == "steps":
+        _complain(table)
+        _print_steps(table, fmt, max_batch_size)
+    else:
+        _print_rows(rows, answer, fmt)
+
+
+def _asked(store: Store, candidate: str, vs: str) -> Consultation:
+    from speclog.report.consult import Consultation
+    from speclog.runs import resolve
+
+    runs, baselines = resolve(store, candidate), resolve(store, vs)
+    _warn(store, runs, baselines)
+    return Consultation(store, runs, baselines)
+
+
+def _print_steps(table: pl.DataFrame, fmt: str, max_batch_size: int | None) -> None:
     import json
 
     from speclog.analysis.adaptive import sglang_adaptive, vllm_schedule
-    from speclog.store import open_store
     from speclog.tables import show
 
-    fmt = "json" if as_json else fmt
-    with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
-        table = _predicted(store, candidate, vs, extra_steps)
-    _complain(table)
     if fmt == "sglang":
         click.echo(json.dumps(sglang_adaptive(table), indent=2))
     elif fmt == "vllm":
@@ -55,22 +101,23 @@ def command(
         show(table.columns, table.rows(), fmt)
 
 
-def _predicted(store: Store, candidate: str, vs: str, extra_steps: int) -> pl.DataFrame:
-    import polars as pl
+def _print_rows(rows: list[dict[str, Any]], answer: Answer, fmt: str) -> None:
+    from speclog.errors import InputError
+    from speclog.tables import show
 
-    from speclog.analysis.whatif import best_steps
-    from speclog.runs import resolve
+    if not rows:
+        raise InputError(answer.why_not or "the candidate has no clean window")
+    _say(answer)
+    show(list(rows[0]), [tuple(row.values()) for row in rows], fmt)
 
-    runs, baselines = resolve(store, candidate), resolve(store, vs)
-    _warn(store, runs, baselines)
-    windows = "SELECT * FROM decode_window WHERE run_id = ?"
-    profile = [store.frame("SELECT * FROM profile_window WHERE run_id = ?", [run]) for run in runs]
-    return best_steps(
-        pl.concat(profile, how="vertical_relaxed"),
-        [store.frame(windows, [run]) for run in runs],
-        [store.frame(windows, [run]) for run in baselines],
-        extra_steps=extra_steps,
-    )
+
+def _say(answer: Answer | None) -> None:
+    """The answer in words, on stderr; of a finding that is asked for by the way, only what is wrong."""
+    from speclog.console import clean, say, warn
+
+    if answer is None or (answer.key == "published" and not answer.flag):
+        return
+    (warn if answer.flag else say)(clean(answer.text or answer.why_not))
 
 
 def _warn(store: Store, runs: list[str], baselines: list[str]) -> None:

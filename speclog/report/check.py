@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from speclog.analysis import baseline, staleness
+from speclog.analysis import baseline, golden, staleness
 from speclog.errors import UsageError
 from speclog.report import rows
 from speclog.report.model import Row
@@ -76,6 +76,7 @@ def check(
         found = [_checked(store, choice, reasons) for choice in choices.values() if choice.row is not None]
     if not found:
         raise UsageError(_nothing(store, vs, candidates))
+    found = _with_drafts(store, found)
     found = _with_staleness(store, sorted(found, key=lambda one: (one.candidate_name, one.baseline_name)))
     if "regression" in wanted:
         from speclog.report.regressions import regressions
@@ -170,6 +171,17 @@ def _allowed(store: Store, row: Mapping[str, Any], reasons: Mapping[str, str]) -
     left = {does for name, does in found if name not in reasons} | ({"unfair"} if impossible else set())
     effective = "unfair" if "unfair" in left else "unproven" if left else "fair"
     return effective, [f"{name}: {reasons[name]}" for name, _ in sorted(found) if name in reasons]
+
+
+def _with_drafts(store: Store, found: Sequence[Checked]) -> list[Checked]:
+    """Say of each candidate whose draft looks broken by published accept lengths that it does."""
+    told = golden.broken(store, [one.candidate for one in found])
+    return [
+        replace(one, caveats=[*one.caveats, rows.harmless(told[one.candidate])])
+        if one.candidate in told
+        else one
+        for one in found
+    ]
 
 
 def _with_staleness(store: Store, found: Sequence[Checked]) -> list[Checked]:

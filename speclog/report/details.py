@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speclog.report import rows
-from speclog.report.charts import acceptance, bill, break_even, concurrency, context, steps, timeline
+from speclog.report import advice, rows
+from speclog.report.charts import acceptance, bill, break_even, context, timeline
+from speclog.report.findings import Findings, plain, pooled
+from speclog.report.kin import Kin
 from speclog.report.model import Absent, Chart, Level, Pair, Row, Run, Section
 
 if TYPE_CHECKING:
@@ -42,14 +44,14 @@ class Sides:
         return self._sides[key]
 
 
-def detailed(store: Store, sides: Sides, sections: Sequence[Section]) -> None:
-    """Fill in the intervals and factors of the pairs that sections show."""
+def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) -> None:
+    """Fill in the intervals, repeats and factors of the pairs that sections show."""
     factors = rows.factors(store, [pair for section in sections for pair in section.shown])
     for section in sections:
-        made = {
-            pair.key: replace(pair, levels=_intervals(sides, pair), factors=factors.get(pair.key, ()))
-            for pair in section.shown
-        }
+        made = {}
+        for shown in section.shown:
+            pair = pooled(shown, kin)
+            made[pair.key] = replace(pair, levels=intervals(sides, pair), factors=factors.get(pair.key, ()))
         section.chosen = made[section.chosen.key] if section.chosen else None
         section.fair = made[section.fair.key] if section.fair else None
         section.naive = made[section.naive.key] if section.naive else None
@@ -57,50 +59,50 @@ def detailed(store: Store, sides: Sides, sections: Sequence[Section]) -> None:
         section.pairs = [made.get(pair.key, pair) for pair in section.pairs]
 
 
-def _intervals(sides: Sides, pair: Pair) -> tuple[Level, ...]:
+def arms(sides: Sides, pair: Pair) -> tuple[Side, Side]:
+    """Both sides of a pair, each with its repeats."""
+    return (
+        sides.side([pair.candidate, *pair.candidate_repeats]),
+        sides.side([pair.baseline, *pair.baseline_repeats]),
+    )
+
+
+def intervals(sides: Sides, pair: Pair) -> tuple[Level, ...]:
+    """The levels of a pair with their intervals, each side with its repeats."""
     from speclog.analysis.breakeven import compare
 
     points = {level.batch_size: level for level in pair.levels}
-    found = compare(sides.side([pair.candidate]), sides.side([pair.baseline]))
-    levels = [
-        rows.level(rows.harmless_row(row), points.get(row["batch_size"]))
-        for row in found.iter_rows(named=True)
-    ]
+    levels = [rows.level(row, points.get(row["batch_size"])) for row in plain(compare(*arms(sides, pair)))]
     return tuple(sorted(levels, key=lambda level: level.batch_size))
 
 
-def draw(store: Store, sides: Sides, section: Section) -> None:
-    """Make the charts of a section, for the fair pair or else the pair asked for."""
+def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
+    """Make the charts and the advice of a section, for the fair pair or else the pair asked for."""
     pair = section.fair or section.maybe or section.chosen
     if pair is None:
         return
-    profile = _profile(store, pair.candidate)
+    found = Findings(store, sides, kin, pair)
+    speedups, switch_off = found.concurrency(section)
+    predicted, better_steps = found.steps(section)
     section.charts = [
         break_even.chart(pair),
-        concurrency.chart(pair),
+        speedups,
         context.chart(pair, _curve(sides, pair)),
-        _bill(section, pair, profile),
-        _steps(sides, section, pair, profile),
+        _bill(section, pair, found.profile),
+        predicted,
         acceptance.chart(pair.candidate, _histogram(store, pair.candidate)),
-        timeline.chart(pair.candidate, "candidate", _rows(sides.windows(pair.candidate))),
-        timeline.chart(pair.baseline, "baseline", _rows(sides.windows(pair.baseline))),
+        timeline.chart(pair.candidate, "candidate", plain(sides.windows(pair.candidate))),
+        timeline.chart(pair.baseline, "baseline", plain(sides.windows(pair.baseline))),
     ]
-
-
-def _rows(frame: pl.DataFrame) -> list[Row]:
-    return [rows.harmless_row(row) for row in frame.iter_rows(named=True)]
+    section.advice = [advice.lost(section), better_steps, switch_off, *found.rest(section)]
 
 
 def _curve(sides: Sides, pair: Pair) -> list[Row]:
     from speclog.analysis.context import curve
 
-    arms = sides.side([pair.candidate]), sides.side([pair.baseline])
+    both = arms(sides, pair)
     sizes = [level.batch_size for level in pair.levels if level.speedup is not None]
-    return [{**row, "batch_size": size} for size in sizes for row in _rows(curve(*arms, size))]
-
-
-def _profile(store: Store, run: Run) -> pl.DataFrame:
-    return store.frame("SELECT * FROM profile_window WHERE run_id = ? ORDER BY line_no", [run.run_id])
+    return [{**row, "batch_size": size} for size in sizes for row in plain(curve(*both, size))]
 
 
 def _bill(section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent:
@@ -109,19 +111,8 @@ def _bill(section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent
 
     steps = {level.batch_size: level.t_base_ms for level in pair.levels if level.t_base_ms is not None}
     if not profile.is_empty():
-        section.bill = [row for row in _rows(phase_bill(profile, steps)) if row["tokens"] is not None]
+        section.bill = [row for row in plain(phase_bill(profile, steps)) if row["tokens"] is not None]
     return bill.chart(pair, section.bill)
-
-
-def _steps(sides: Sides, section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent:
-    """Predicted speedup of fewer and more draft steps, from the acceptance histogram of the profile."""
-    from speclog.analysis.whatif import best_steps
-
-    if profile.is_empty():
-        return steps.chart(pair, [])
-    found = best_steps(profile, sides.side([pair.candidate]), sides.side([pair.baseline]))
-    section.steps = _rows(found)
-    return steps.chart(pair, section.steps)
 
 
 def _histogram(store: Store, run: Run) -> Sequence[int]:

@@ -12,6 +12,7 @@ from speclog.report import numbers, rows, words
 from speclog.report.details import Sides, detailed, draw
 from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.explained import explain
+from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.verdicts import ORDER, Verdicts
 from speclog.runs import resolve
@@ -49,13 +50,14 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     if explicit is not None:
         _name_engines(sections, {known[run_id].engine for run_id in explicit})
     sides = Sides(store)
-    detailed(store, sides, full)
+    kin = _kin(store, known, full)
+    detailed(store, sides, kin, full)
     explain(store, sides, known, full)
     _doubt_tuning(store, known, full)
     for section in full:
         weigh(section)
         section.headline, section.change = words.headline(section), words.change(section)
-        draw(store, sides, section)
+        draw(store, sides, kin, section)
         experiment = two_by_two(verdicts.points, section, known)
         section.charts += [experiment] if experiment else []
         settled = missing_run(section, sections)
@@ -93,6 +95,12 @@ def _doubt_tuning(store: Store, known: Mapping[str, Run], sections: Sequence[Sec
             for run_id in dict.fromkeys(shown[section.run.run_id])
             for item in found.get(run_id, [])
         ]
+
+
+def _kin(store: Store, known: Mapping[str, Run], sections: Sequence[Section]) -> Kin:
+    """The relatives of every run that a section speaks of."""
+    spoken_of = [run for s in sections for pair in s.shown for run in (pair.candidate, pair.baseline)]
+    return Kin(store, known, {run.run_id: run for run in spoken_of}.values())
 
 
 def _rank_settings(store: Store, known: Mapping[str, Run], sections: Sequence[Section]) -> None:

@@ -52,9 +52,12 @@ def _section(section: Section) -> list[str]:
     ]
     if section.stale:
         parts.append(f"Tuning that was measured elsewhere: {escape('; '.join(section.stale))}.")
+    if section.advice:
+        parts.append("\n".join(map(_advice, section.advice)))
     for pair in section.shown:
         parts.append(f"### Against {escape(pair.baseline.name)} ({words.verdict_word(pair.verdict).lower()})")
         parts.append(_levels(pair))
+        parts += _doubts(pair)
         found = [
             factor for factor in pair.factors if factor.state in ("confounder", "unknown", "unclassified")
         ]
@@ -68,6 +71,31 @@ def _section(section: Section) -> list[str]:
         if missing.target:
             parts.append(f"What it would have to reach: {escape(missing.target)}")
     return parts
+
+
+def _advice(answer: Answer) -> str:
+    question = escape(answer.question)
+    if answer.why_not:
+        return f"- **{question}** *Not known*: {escape(answer.why_not)}."
+    flag = "**Look here.** " if answer.flag else ""
+    return f"- **{question}** {flag}{escape(answer.text)}"
+
+
+def _doubts(pair: Pair) -> list[str]:
+    """What keeps the numbers of a pair from being a headline, and what was pooled."""
+    found = [
+        f"Batch {level.batch_size}, before you believe it: {escape('; '.join(level.caveats))}."
+        for level in pair.levels
+        if level.caveats
+    ]
+    if words.caveats(pair):
+        found.append(f"Both runs, before you believe it: {escape('; '.join(words.caveats(pair)))}.")
+    starts = [*pair.candidate_repeats, *pair.baseline_repeats]
+    if starts:
+        found.append(
+            f"Pooled with other starts of the same server: {escape(words.join(run.name for run in starts))}."
+        )
+    return found
 
 
 def _answer(answer: Answer) -> list[str]:

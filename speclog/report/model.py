@@ -98,6 +98,8 @@ class Level:
     candidate_lines: str | None = None
     baseline_lines: str | None = None
     equivalent: bool = False
+    usable_candidate: float | None = None
+    usable_baseline: float | None = None
     caveats: tuple[str, ...] = ()
 
     @property
@@ -123,6 +125,8 @@ class Factor:
     candidate_line: str | None
     baseline_line: str | None
     worth: str | None = None
+    does: str | None = None
+    about: str | None = None
 
     @property
     def state(self) -> str:
@@ -140,7 +144,10 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A candidate against one baseline: the verdict, why, and (when computed) the levels."""
+    """A candidate against one baseline: the verdict, why, and (when computed) the levels.
+
+    ``*_repeats``: other starts of the same server whose windows are pooled with its own.
+    """
 
     candidate: Run
     baseline: Run
@@ -153,6 +160,8 @@ class Pair:
     levels: tuple[Level, ...] = ()
     factors: tuple[Factor, ...] = ()
     caveats: tuple[str, ...] = ()
+    candidate_repeats: tuple[Run, ...] = ()
+    baseline_repeats: tuple[Run, ...] = ()
 
     @property
     def key(self) -> str:
@@ -189,10 +198,11 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One question about an unfair pair's confounders, and what the store says, or why it says nothing.
+    """One question a reader asks, and what the store says, or why it says nothing.
 
     ``value`` with its interval where the answer is a number; ``estimate`` where it rests on an assumption,
-    which the text names; ``rows`` hold the numbers behind it.
+    which the text names; ``rows`` hold the numbers behind it; ``anchor``: the place on the page that explains
+    it; ``flag``: something is wrong that the reader must see.
     """
 
     key: str
@@ -205,6 +215,8 @@ class Answer:
     high: float | None = None
     kind: str | None = None
     rows: tuple[Row, ...] = ()
+    anchor: str = ""
+    flag: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +271,8 @@ class Section:
     attribution: Attribution | None = None
     answers: list[Answer] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    advice: list[Answer] = field(default_factory=list)
+    between: list[Row] = field(default_factory=list)
 
     @property
     def shown(self) -> list[Pair]:

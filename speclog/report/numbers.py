@@ -72,6 +72,15 @@ def _digits(change: float) -> int:
     return 0 if abs(change) >= 10 else 1
 
 
+def share(value: float | None) -> str:
+    """A share of 1 in per cent: 0.973 -> ``97 %``; never ``100 %`` or ``0 %`` for what only rounds to it."""
+    if value is None:
+        return UNKNOWN
+    if 0.995 <= value < 1:
+        return "over 99 %"
+    return "under 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+
+
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """``six variables``, ``one variable``, ``23 variables``."""
     word = _WORDS[number] if number < len(_WORDS) else f"{number:,}"

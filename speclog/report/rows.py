@@ -50,6 +50,9 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
         for name in ("naive_speedup", "candidate_lines", "baseline_lines"):
             values[name] = getattr(extra, name)
     values["tie"], values["equivalent"] = bool(values["tie"]), bool(values["equivalent"])
+    for side in ("candidate", "baseline"):
+        pct = row.get(f"usable_pct_{side}")
+        values[f"usable_{side}"] = None if pct is None else pct / 100
     values["caveats"] = tuple(values["caveats"] or ())
     return Level(**values)
 
@@ -85,6 +88,8 @@ def _factor(row: Row) -> Factor:
         mend=row["mend"],
         candidate_line=_text(row["candidate_line"]),
         baseline_line=_text(row["baseline_line"]),
+        does=row["does"],
+        about=row["about"],
     )
 
 

@@ -72,6 +72,22 @@ def join(parts: Iterable[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
+def caveats(pair: Pair) -> list[str]:
+    """What the records of both runs say against believing a number: the factor, its value, and why.
+
+    Of pairs whose factors were not read, the reasons as the view words them.
+    """
+    found = [factor for factor in pair.factors if factor.does == "caveat"]
+    if not found:
+        return [] if pair.factors else list(pair.caveats)
+    return [f"{bare(factor.name)} {_values(factor)}: {factor.about or 'doubtful'}" for factor in found]
+
+
+def _values(factor: Factor) -> str:
+    mine, theirs = (value or "unknown" for value in (factor.candidate_value, factor.baseline_value))
+    return mine if mine == theirs else f"{mine} here, {theirs} there"
+
+
 def reason(pair: Pair) -> str:
     """Why the verdict is what it is, in one clause without a full stop."""
     if pair.verdict == "unfair":

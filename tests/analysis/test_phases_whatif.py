@@ -181,6 +181,56 @@ def test_without_profile_there_is_no_prediction(new_store: Make) -> None:
     assert "one draft step" in one["refused"][0]
 
 
+def at_steps(new_store: Make, rounds: dict[int, float]) -> tuple[Store, dict[int, Side]]:
+    """A plain run of 4 ms and speculative ones named by their steps, with their round times."""
+    made = [frames("base", with_starts([window(1, x, 4.0, 1.0) for x in CONTEXTS]), speculative=False)]
+    for steps, ms in rounds.items():
+        rows = with_starts([window(1, x, ms, 2.0) for x in CONTEXTS])
+        made.append(frames(f"spec-{steps}", rows, speculative=True))
+    store = new_store(*made)
+    return store, {steps: Side([decode(store, f"spec-{steps}")]) for steps in rounds}
+
+
+def test_runs_with_other_steps_tell_what_a_step_costs(new_store: Make) -> None:
+    # A step costs 0.5 ms by the runs, verify of one token more included; draft time alone would say 0.3.
+    store, sides = at_steps(new_store, {5: 8.0, 2: 6.5, 3: 7.0})
+    base, profile_of_five = Side([decode(store, "base")]), pl.DataFrame([profile()] * 5)
+    others = {steps: side for steps, side in sides.items() if steps != 5}
+    table = best_steps(profile_of_five, sides[5], base, contexts=[300], others=others)
+    rows = {row["steps"]: row for row in table.iter_rows(named=True)}
+    assert rows[2]["t_round_ms"] == pytest.approx(6.5)
+    assert rows[1]["t_round_ms"] == pytest.approx(6.0)
+    assert rows[6]["t_round_ms"] == pytest.approx(8.5)
+    assert {row["step_from"] for row in rows.values()} == {"runs with 2, 3 and 5 steps"}
+    assert rows[2]["step_ms"] == pytest.approx(0.5)
+    assert rows[2]["draft_step_ms"] == pytest.approx(0.3)
+    alone = best_steps(profile_of_five, sides[5], base, contexts=[300]).filter(steps=2).row(0, named=True)
+    assert (alone["step_from"], alone["t_round_ms"]) == ("draft time", pytest.approx(8.0 - 3 * 0.3))
+
+
+def test_one_step_learns_its_cost_from_another_run(new_store: Make) -> None:
+    store, sides = at_steps(new_store, {1: 6.0, 3: 7.0})
+    one = pl.DataFrame([profile(steps=1, acc_hist=[20, 80])] * 3)
+    base = Side([decode(store, "base")])
+    table = best_steps(one, sides[1], base, contexts=[300], others={3: sides[3]})
+    assert table.filter(steps=2)["t_round_ms"].to_list() == pytest.approx([6.5])
+    assert table.filter(steps=1)["draft_step_ms"].to_list() == [None]
+
+
+def test_a_run_at_other_contexts_tells_nothing_about_a_step(new_store: Make) -> None:
+    store, sides = at_steps(new_store, {5: 8.0})
+    far = frames("far", with_starts([window(1, x + 4000, 6.5, 2.0) for x in CONTEXTS]), speculative=True)
+    store.append(far)
+    table = best_steps(
+        pl.DataFrame([profile()] * 5),
+        sides[5],
+        Side([decode(store, "base")]),
+        contexts=[300],
+        others={2: Side([decode(store, "far")])},
+    )
+    assert set(table["step_from"]) == {"draft time"}
+
+
 def best(*chosen: tuple[int, int]) -> pl.DataFrame:
     rows = [{"batch_size": b, "context": 400.0, "steps": k, "best": True} for b, k in chosen]
     return pl.DataFrame([*rows, {"batch_size": 1, "context": 400.0, "steps": 99, "best": False}])

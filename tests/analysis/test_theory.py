@@ -38,18 +38,41 @@ def test_independent_acceptance_over_predicts_deep_drafts() -> None:
 
 def test_what_no_acceptance_reaches_is_said() -> None:
     assert theory.acceptance_for(4.2, 3) is None
-    assert theory.better_draft([0.5, 0.2, 0.1], 4.2) is None
-    assert theory.better_draft([0.5, 0.0, 0.0], 2.5) is None  # a dead step stays dead
+    assert theory.draft_factor([0.5, 0.2, 0.1], 4.2) is None
+    assert theory.draft_factor([0.5, 0.0, 0.0], 2.5) is None  # a dead step stays dead
 
 
 def test_how_much_better_the_draft_must_become() -> None:
     survivals = [0.6, 0.3, 0.12]  # conditional 0.6, 0.5, 0.4
-    factor = theory.better_draft(survivals, 2.5)
+    factor = theory.draft_factor(survivals, 2.5)
     assert factor is not None
     chained = 0.6 * factor
     second = chained * min(1, 0.5 * factor)
     assert 1 + chained + second + second * min(1, 0.4 * factor) == pytest.approx(2.5, abs=1e-6)
-    assert theory.better_draft(survivals, 1.9) == 1.0
+    assert theory.draft_factor(survivals, 2.02) == pytest.approx(1.0, abs=1e-6)
+    assert theory.draft_factor(survivals, 1.9) < 1  # it could be worse
+    assert theory.draft_factor(survivals, 0.9) == 0
+
+
+def test_what_is_asked_of_every_position() -> None:
+    from speclog.analysis.draft import needed
+
+    found = needed(2.02, 2.5, 3, [0.6, 0.3, 0.12])
+    assert found is not None
+    assert (found.basis, found.possible) == ("measured", True)
+    assert 1 + sum(found.needed or ()) == pytest.approx(2.5, abs=1e-6)
+    # A histogram of other windows than those of tau: the same relative gain is asked of it.
+    shifted = needed(2.12, 2.5 * 2.12 / 2.02, 3, [0.6, 0.3, 0.12])
+    assert shifted is not None
+    assert shifted.factor == pytest.approx(found.factor, rel=1e-9)
+    alike = needed(2.0, 1.5, 3)
+    assert alike is not None
+    assert (alike.basis, alike.factor and alike.factor < 1) == ("alike", True)
+    assert 1 + sum(alike.now) == pytest.approx(2.0)
+    beyond = needed(2.0, 4.5, 3)
+    assert beyond is not None
+    assert not beyond.possible
+    assert needed(4.5, 2.0, 3) is None  # no three steps accept that much
 
 
 def test_marginal_rule() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from speclog.report import words
+from speclog.report import advice, words
 from speclog.report.charts import (
     acceptance,
     bill,
@@ -18,7 +18,7 @@ from speclog.report.charts import (
     sweep,
     timeline,
 )
-from speclog.report.model import Factor, Level, Missing, Pair, Report, Run, Section
+from speclog.report.model import Answer, Factor, Level, Missing, Pair, Report, Run, Section
 
 MOMENT = datetime(2026, 11, 29, 12, 0, 0)
 
@@ -69,6 +69,9 @@ TUNING = {
 }  # fmt: skip
 
 
+CROSSINGS = [{"from_batch_size": 4, "to_batch_size": 16, "change": "stops paying", "certain": True}]
+
+
 def story() -> Report:
     """The shape of the real case: unfair against the tuned baseline, fair and winning against the untuned one."""
     candidate = run("eagle3-5x6-untuned", speculative=True)
@@ -95,7 +98,7 @@ def story() -> Report:
     )  # fmt: skip
     fair = Pair(
         candidate, fresh, "fair", (), "beef01", False, 0, 0,
-        (level(1, 2.13, 29.87, 15.9), level(4, 2.12, 33.0, 16.4), level(16, 2.1, 44.0, 19.0)), (*meant, *same),
+        (level(1, 2.13, 29.87, 15.9), level(4, 2.12, 33.0, 16.4, caveats=("candidate: only 4 clean windows",)), level(16, 2.1, 44.0, 19.0)), (*meant, *same),
     )  # fmt: skip
     section = Section(candidate, fair, fair, unfair, [fair, unfair])
     section.missing = [
@@ -108,6 +111,23 @@ def story() -> Report:
     ]
     section.headline, section.change = words.headline(section), words.change(section)
     section.charts = charts(fair)
+    section.advice = [
+        advice.lost(section),
+        advice.switch_off(fair, [], CROSSINGS),
+        Answer(
+            "published",
+            "Does the draft reach what others published?",
+            "It looks broken.",
+            anchor="f-golden",
+            flag=True,
+        ),
+        Answer(
+            "starts",
+            "Would another start say the same?",
+            why_not="nobody started it twice",
+            anchor="f-interval",
+        ),
+    ]
     return Report(
         "Does speculative decoding pay on Kimi-K2.5-INT4?", section.headline, "speclog report --vs baseline", "speclog.duckdb",
         "0.1.0", MOMENT, "baseline", [section], [], [candidate, tuned, fresh, run("killed", speculative=True, served=False, end_reason="killed")],
@@ -166,7 +186,7 @@ def charts(pair: Pair, name: str | None = None) -> list[Any]:
         for label, value in ((name or "LL Ring", 11.26), ("Simple", 13.2), ("default", 15.9))
     ]
     return [
-        break_even.chart(pair), concurrency.chart(pair), context.chart(pair, curve), bill.chart(pair, lines),
+        break_even.chart(pair), concurrency.chart(pair, [], CROSSINGS), context.chart(pair, curve), bill.chart(pair, lines),
         acceptance.chart(pair.candidate, [300, 260, 200, 120, 80, 40]), timeline.chart(pair.candidate, "candidate", windows),
         timeline.chart(pair.baseline, "baseline", windows[:20]), interaction.chart("x", "NCCL tuning", cells, 1), sweep.chart("y", "NCCL", settings),
         bill.chart(replace(pair, baseline=pair.candidate), []),

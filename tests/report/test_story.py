@@ -10,6 +10,8 @@ import pytest
 
 from speclog.errors import UsageError
 from speclog.report import report_text, write_index, write_report
+from speclog.report.check import check
+from speclog.store import open_store
 from tests.report.make import ingest
 
 pytestmark = pytest.mark.slow
@@ -142,6 +144,35 @@ def test_the_two_by_two_has_one_empty_cell(against_fairest: dict[str, Any]) -> N
         for rows in chart["data"].values()
     )
     assert [cell["state"] for cell in cells] == ["measured", "measured", "measured", "missing"]
+
+
+def test_the_readers_questions_are_answered(store: str) -> None:
+    document = json.loads(report_text(store, vs="baseline", fmt="json"))
+    section = next(one for one in document["candidates"] if one["run"] == "eagle3-5x6-untuned")
+    said = {answer["key"]: answer for answer in section["advice"]}
+    assert said["lost"]["text"].startswith(
+        "Six are set for baseline-remembered and not for eagle3-5x6-untuned: NCCL_ALGO=Ring, "
+    )
+    # Two steps: measured by the other run, predicted from this one; a step costs what the two runs say.
+    assert said["steps"]["text"].startswith("Measured with two steps (eagle3-2x3-untuned): +21 %")
+    assert "from runs with 2 and 5 steps" in said["steps"]["text"]
+    two = next(row for row in section["steps"] if row["steps"] == 2)
+    assert two["t_round_ms"] == pytest.approx(26.89, rel=0.01)
+    assert two["step_ms"] == pytest.approx((29.87 - 26.89) / 3, rel=0.03)
+    assert said["switch_off"]["why_not"].endswith("only at batch 1 (it pays there); serve more batch sizes")
+    # 2.13 with five steps where 3.46 was published.
+    assert said["published"]["flag"]
+    assert "2.13 against 3.46 published" in said["published"]["text"]
+    with open_store(store) as opened:
+        checked = check(opened, vs=None, candidates=None, reasons={}, fail_on=["unfair"])
+    doubts = {one.candidate_name: " ".join(one.caveats) for one in checked}
+    assert "2.13 against 3.46 published" in doubts["eagle3-5x6-untuned"]
+    assert "the draft looks broken" in doubts["eagle3-5x6-untuned"]
+    assert "published" not in doubts["eagle3-2x3-untuned"]  # 2.04 of 2.43: low, not broken
+    # 384 experts, 8 a token: six tokens touch 46.
+    assert said["experts"]["rows"][0]["experts_verify"] == pytest.approx(45.6, abs=0.1)
+    assert said["experts"]["rows"][0]["verify_ratio"] == pytest.approx(1.79, abs=0.02)
+    assert "nobody started either server twice" in said["starts"]["why_not"]
 
 
 def test_same_numbers_in_every_format(store: str, tmp_path: Path) -> None:

@@ -7,43 +7,67 @@ from typing import Any
 
 from speclog.report import numbers
 from speclog.report.charts import base
-from speclog.report.model import Absent, Chart, Pair, Row
+from speclog.report.model import Absent, Chart, Level, Pair, Row, Run
 
 QUESTION = "Would fewer or more steps be better?"
+NOT_PROFILED = "the run was not profiled (EAGLE3_PROFILE=1): no acceptance by position"
 COLUMNS = (
     "batch_size", "context", "steps", "draft_tokens", "tau", "t_round_ms", "tau_star", "speedup",
-    "speedup_lo", "speedup_hi", "extrapolated", "next_step_pays", "best",
+    "speedup_lo", "speedup_hi", "extrapolated", "next_step_pays", "best", "step_ms", "step_from",
+    "draft_step_ms",
 )  # fmt: skip
+MEASURED = ("steps", "run", "batch_size", "tau", "speedup", "speedup_lo", "speedup_hi", "proven")
 
 
-def chart(pair: Pair, predicted: Sequence[Row]) -> Chart | Absent:
-    """Predicted speedup by steps at the smallest batch size (rows of `analysis.whatif.best_steps`)."""
+def chart(
+    pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[Run, Level, bool]] = ()
+) -> Chart | Absent:
+    """Predicted speedup by steps at the smallest batch size (rows of `analysis.whatif.best_steps`).
+
+    ``measured``: runs of the same server with other steps and their level, drawn beside the prediction.
+    """
     key = f"steps-{pair.key}"
     known = [row for row in predicted if row.get("speedup") is not None]
     if not known:
         refused = next((row["refused"] for row in predicted if row.get("refused")), None)
-        return Absent(
-            key, QUESTION, refused or "the run was not profiled (EAGLE3_PROFILE=1): no acceptance by position"
-        )
+        return Absent(key, QUESTION, refused or NOT_PROFILED)
     size = min(row["batch_size"] for row in known)
-    contexts = sorted({row["context"] for row in known if row["batch_size"] == size})
-    middle = contexts[len(contexts) // 2]
-    points = [row for row in known if row["batch_size"] == size and row["context"] == middle]
-    used = pair.candidate.steps
+    points = at_middle(known, size)
     rows = base.data(key, points, COLUMNS)
+    marks = base.data(f"{key}-measured", _marks(measured, size), MEASURED)
     note = (
-        "Predicted from one run: acceptance by position is measured, a step costs what its draft time says. "
-        "Open points are extrapolated past the measured steps. A run with those steps is the proof."
+        f"Acceptance by position is measured. {cost(points)} Open points are extrapolated past the measured "
+        "steps. Diamonds: runs with those steps, measured; where there is none, one is the proof."
     )
-    title = _title(points, used, size)
+    said = title(points, pair.candidate.steps, size)
     alt_text = "Predicted speedup by draft steps. " + "; ".join(
         f"{p['steps']} steps {numbers.percent(p['speedup'])} at accept length {numbers.fixed(p['tau'])}"
         for p in points
     )
-    return Chart(key, QUESTION, title, f"{alt_text}.", base.spec(_draw, height=200), (rows,), note)
+    data = (rows, marks) if marks.rows else (rows,)
+    spec = base.spec(_draw, *(["measured"] if marks.rows else []), height=200)
+    return Chart(key, QUESTION, said, f"{alt_text}.", spec, data, note)
 
 
-def _title(points: Sequence[Row], used: int | None, size: int) -> str:
+def at_middle(known: Sequence[Row], size: int) -> list[Row]:
+    """The rows of one batch size at the middle one of its contexts."""
+    contexts = sorted({row["context"] for row in known if row["batch_size"] == size})
+    middle = contexts[len(contexts) // 2]
+    return [row for row in known if row["batch_size"] == size and row["context"] == middle]
+
+
+def cost(known: Sequence[Row]) -> str:
+    """What a step costs and how that is known, from the first row: ``A step costs 0.99 ms (...)``."""
+    row = known[0]
+    draft = row["draft_step_ms"]
+    if row["step_from"] == "draft time":
+        return f"A step costs {numbers.ms(draft)} ms (draft time; verify is held at its measured time)."
+    of_it = f", {numbers.ms(draft)} ms of it the draft forward" if draft is not None else ""
+    return f"A step costs {numbers.ms(row['step_ms'])} ms (from {row['step_from']}{of_it})."
+
+
+def title(points: Sequence[Row], used: int | None, size: int) -> str:
+    """The best steps among the measured ones, and what the run's own would give."""
     measured = [point for point in points if not point["extrapolated"]]
     best = max(measured, key=lambda point: point["speedup"])
     now = next((point for point in measured if point["steps"] == used), None)
@@ -57,7 +81,16 @@ def _title(points: Sequence[Row], used: int | None, size: int) -> str:
     )
 
 
-def _draw() -> Any:
+def _marks(measured: Sequence[tuple[Run, Level, bool]], size: int) -> list[Row]:
+    return [
+        {name: getattr(level, name, None) for name in MEASURED}
+        | {"steps": run.steps, "run": run.name, "proven": proven}
+        for run, level, proven in measured
+        if level.batch_size == size
+    ]
+
+
+def _draw(measured: str = "") -> Any:
     import altair as alt
 
     y = alt.Scale(zero=False, nice=True)
@@ -82,4 +115,19 @@ def _draw() -> Any:
             alt.Tooltip("extrapolated:N"),
         ],
     )
-    return alt.layer(even, span, point)
+    seen = alt.Chart(base.named("marks")).encode(x=alt.X("steps:O"))
+    seen_span = seen.mark_rule(color=base.INK, strokeWidth=2, xOffset=9).encode(
+        y=alt.Y("speedup_lo:Q", scale=y), y2=alt.Y2("speedup_hi:Q")
+    )
+    diamond = seen.mark_point(shape="diamond", size=110, filled=True, color=base.INK, opacity=1, xOffset=9)
+    diamond = diamond.encode(
+        y=alt.Y("speedup:Q", scale=y),
+        tooltip=[
+            alt.Tooltip("run:N", title="measured"),
+            alt.Tooltip("steps:O"),
+            alt.Tooltip("tau:Q", format=".3f", title="accept length τ"),
+            alt.Tooltip("speedup:Q", format=".3f"),
+            alt.Tooltip("proven:N", title="all else proven equal"),
+        ],
+    )
+    return alt.layer(even, span, point, *([seen_span, diamond] if measured else []))

@@ -1,0 +1,259 @@
+"""What to do about a candidate: the questions its reader asks, answered from the numbers of its pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from speclog.report import numbers, words
+from speclog.report.charts import concurrency, steps
+from speclog.report.model import Answer, Factor, Level, Pair, Row, Run, Section
+
+if TYPE_CHECKING:
+    from speclog.analysis.draft import Needed
+    from speclog.analysis.golden import Judgement
+    from speclog.analysis.overhead import Overhead
+
+UNSET = "(unset)"
+
+
+def lost(section: Section) -> Answer:
+    """Which variable one side had and the other had not, from the pair that misleads or the one asked for."""
+    question = "Which variable was lost?"
+    pair = section.naive if section.naive and section.naive.verdict == "unfair" else section.chosen
+    if pair is None:
+        return Answer("lost", question, why_not="there is no pair to compare")
+    place = f"factors-{pair.key}"
+    found = [factor for factor in pair.confounders() if factor.name.startswith("env.")]
+    if found:
+        worth = f" ({found[0].worth})" if found[0].worth else ""
+        text = numbers.capital("; ".join(_moved(pair, found)))
+        return Answer("lost", question, f"{text}{worth}.", anchor=place)
+    unknown = [words.bare(f.name) for f in pair.unknowns() if f.name.startswith("env.")]
+    if unknown:
+        more = [f"{len(unknown) - 3} more"] if len(unknown) > 3 else []
+        why = f"{words.join([*unknown[:3], *more])} are not recorded for both runs"
+        return Answer("lost", question, why_not=why, anchor=place)
+    others = words.name_factors(pair.confounders())
+    text = f"None; what differs from {pair.baseline.name} is {others}." if others else "None differs."
+    return Answer("lost", question, text, anchor=place)
+
+
+def _moved(pair: Pair, found: Sequence[Factor]) -> list[str]:
+    """Variables set on one side only, and variables set otherwise."""
+    here, there = pair.candidate, pair.baseline
+    gone = [factor for factor in found if factor.candidate_value == UNSET]
+    came = [factor for factor in found if factor.baseline_value == UNSET]
+    parts = [_set(gone, "baseline_value", there, here)] if gone else []
+    parts += [_set(came, "candidate_value", here, there)] if came else []
+    for factor in found:
+        if factor not in gone and factor not in came:
+            values = f"{factor.candidate_value} for {here.name}, {factor.baseline_value} for {there.name}"
+            parts.append(f"{words.bare(factor.name)} is {values}")
+    return parts
+
+
+def _set(found: Sequence[Factor], value: str, there: Run, not_there: Run) -> str:
+    listed = ", ".join(f"{words.bare(factor.name)}={getattr(factor, value)}" for factor in found)
+    number = numbers.count(len(found), "is", "are")
+    return f"{number} set for {there.name} and not for {not_there.name}: {listed}"
+
+
+def if_equal(pair: Pair) -> str:
+    """What a number of this pair is worth, said before it; empty for a fair pair."""
+    return {"fair": "", "unfair": "On unequal terms: "}.get(pair.verdict, "If the two servers are equal: ")
+
+
+def switch_off(pair: Pair, between: Sequence[Row], crossings: Sequence[Row]) -> Answer:
+    """From which batch size on speculation stops paying."""
+    question = concurrency.QUESTION
+    known = concurrency.points(pair.levels, between)
+    if not known:
+        why = next((level.refused for level in pair.levels if level.refused), "no common batch size")
+        return Answer("switch_off", question, why_not=why, anchor="f-switch-off")
+    if len(known) == 1:
+        only = known[0]
+        pays = "level (~)" if only["speedup_lo"] <= 1 <= only["speedup_hi"] else _pays(only["speedup"])
+        why = f"both runs were measured together only at batch {only['batch_size']} ({pays} there)"
+        return Answer("switch_off", question, why_not=f"{why}; serve more batch sizes", anchor="f-switch-off")
+    text = f"{if_equal(pair)}{concurrency.answer(known, crossings)}."
+    return Answer("switch_off", question, text, rows=tuple(crossings), anchor="f-switch-off")
+
+
+def _pays(speedup: float) -> str:
+    return "it pays" if speedup > 1 else "it does not pay"
+
+
+def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[Run, Level, bool]]) -> Answer:
+    """Whether fewer or more draft steps would be better, at every batch size.
+
+    ``measured``: runs of the same server with other steps, their level, and whether all else is proven equal.
+    """
+    proof = " ".join(_measured(run, level, proven) for run, level, proven in measured)
+    known = [row for row in predicted if row.get("speedup") is not None]
+    if not known:
+        why = next((row["refused"] for row in predicted if row.get("refused")), steps.NOT_PROFILED)
+        if proof:
+            return Answer("steps", steps.QUESTION, proof, anchor="f-what-if")
+        return Answer("steps", steps.QUESTION, why_not=why, anchor="f-what-if")
+    sizes = sorted({row["batch_size"] for row in known})
+    said = [steps.title(steps.at_middle(known, size), pair.candidate.steps, size) for size in sizes]
+    lead = f"{proof} Predicted: " if proof else ""
+    text = f"{if_equal(pair)}{lead}{'; '.join(said)}. {steps.cost(known)}"
+    rows = tuple(row for row in known if row["best"])
+    return Answer("steps", steps.QUESTION, text, rows=rows, anchor="f-what-if")
+
+
+def _measured(run: Run, level: Level, proven: bool) -> str:
+    doubt = "" if proven else ", if all else is equal"
+    span = numbers.percent_between(level.speedup_lo, level.speedup_hi)
+    return (
+        f"Measured with {numbers.count(run.steps or 0, 'step')} ({run.name}{doubt}): "
+        f"{numbers.percent(level.speedup)} ({span}) at batch {level.batch_size}."
+    )
+
+
+def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None]]) -> Answer:
+    """What break-even asks of the draft model at each batch size."""
+    question = "How good must the draft model be?"
+    parts = [(level, need, _need(level, need)) for level, need in found if need is not None]
+    if not parts:
+        why = "no level with a number, or topk above 1"
+        return Answer("draft", question, why_not=why, anchor="f-better-draft")
+    rows = tuple(
+        {
+            "batch_size": level.batch_size,
+            "tau": need.tau,
+            "tau_needed": need.tau_needed,
+            "factor": need.factor,
+            "basis": need.basis,
+            "survival": list(need.now),
+            "survival_needed": list(need.needed) if need.needed else None,
+        }
+        for level, need, _ in parts
+    )
+    said = " ".join(text for _, _, text in parts)
+    basis = parts[0][1].basis
+    note = "" if basis == "measured" else " Positions taken to be accepted alike: the run was not profiled."
+    return Answer("draft", question, f"{if_equal(pair)}{said}{note}", rows=rows, anchor="f-better-draft")
+
+
+def _need(level: Level, need: Needed) -> str:
+    where = f"At batch {level.batch_size}"
+    tau, star = numbers.fixed(need.tau), numbers.fixed(need.tau_needed)
+    if need.factor is None or need.needed is None:
+        most = f"all {need.steps} drafts accepted give {need.steps + 1}"
+        why = most if need.tau_needed > need.steps + 1 else "even if every position ever accepted always were"
+        return f"{where} no draft model would do: break-even {star}, {why}."
+    first = f"first position {100 * need.now[0]:.0f} % → {100 * need.needed[0]:.0f} %"
+    if need.factor <= 1:
+        return (
+            f"{where} it is good enough: {tau} against break-even {star}. It pays until every acceptance "
+            f"falls to ×{need.factor:.2f} ({first})."
+        )
+    last = (
+        ""
+        if need.steps == 1 or need.now[-1] < 0.005
+        else f", all {need.steps} {100 * need.now[-1]:.0f} % → {100 * need.needed[-1]:.0f} %"
+    )
+    return (
+        f"{where} its accept length must rise from {tau} to {star} (+{need.tau_needed - need.tau:.2f}): "
+        f"every position's acceptance ×{need.factor:.2f} ({first}{last})."
+    )
+
+
+def published(judged: Sequence[Judgement]) -> Answer | None:
+    """The accept length beside published ones of the same model; None where none is known."""
+    found = [(one.flag, one.text, one.curve.source) for one in judged]
+    if not found:
+        return None
+    flags = {flag for flag, _, _ in found}
+    lead = "The draft looks broken: " if flags == {"broken draft"} else ""
+    text = f"{lead}{'; '.join(text.split(': ')[0] if lead else text for _, text, _ in found)}."
+    text += f" Sources: {'; '.join(dict.fromkeys(source for _, _, source in found))}."
+    rows = tuple({"flag": flag, "text": text, "source": source} for flag, text, source in found)
+    question = "Does the draft reach what others published?"
+    return Answer("published", question, text, rows=rows, anchor="f-golden", flag=None not in flags)
+
+
+def routing(rows: Sequence[Row], over: str) -> Answer | None:
+    """Expert loads beside the measured verify ratio (rows of `analysis.moe.overlay`)."""
+    if not rows:
+        return None
+    said = [
+        f"At batch {row['batch_size']} verify takes ×{row['verify_ratio']:.2f} of {over}, and its tokens "
+        f"touch {row['experts_verify']:.0f} experts where a step touches {row['experts_step']:.0f} "
+        f"(×{row['routing_ratio']:.2f}, routed evenly): {row['reading']}."
+        for row in rows
+    ]
+    return Answer("experts", "Is it routing or communication?", " ".join(said), rows=tuple(rows),
+                  anchor="f-experts")  # fmt: skip
+
+
+def pace(rows: Sequence[Row]) -> Answer | None:
+    """Whether the processor sets the pace (rows of `analysis.phases.summary`); None without host times."""
+    known = [row for row in rows if row["host_share"] is not None]
+    if not known:
+        return None
+    bound = [row for row in known if row["host_bound"]]
+    shares = ", ".join(
+        f"{100 * row['host_share']:.0f} % at batch {row['batch_size']} ({row['kind']})" for row in known
+    )
+    text = (
+        f"Yes: host time fills the round ({shares}). Draft steps then look cheaper than they are."
+        if bound
+        else f"No: host time is a part of the round ({shares})."
+    )
+    left = sum(row["left_out"] for row in known)
+    text += f" Profile windows left out as unusual: {left}." if left else ""
+    return Answer("host", "Does the processor set the pace?", text, rows=tuple(known), flag=bool(bound),
+                  anchor="f-phases")  # fmt: skip
+
+
+def profiling(found: Mapping[str, Overhead]) -> Answer | None:
+    """What profiling costs, by what it was measured against."""
+    if not found:
+        return None
+    signed = numbers.signed
+    said = [
+        f"{signed(cost.pct)} % ({signed(cost.pct_lo)} to {signed(cost.pct_hi)} %) {against}"
+        for against, cost in found.items()
+    ]
+    rows = tuple(
+        {"against": against, "pct": cost.pct, "pct_lo": cost.pct_lo, "pct_hi": cost.pct_hi, "n": cost.n,
+         "naive_pct": cost.naive_pct, "how": cost.how}
+        for against, cost in found.items()
+    )  # fmt: skip
+    note = (
+        " Two processes differ by up to a per cent by themselves." if any("run" in a for a in found) else ""
+    )
+    return Answer("profiling", "What does profiling itself cost?", f"{'; '.join(said)}.{note}",
+                  rows=rows, anchor="f-overhead")  # fmt: skip
+
+
+def starts(pair: Pair, scatter: tuple[float, float] | None) -> Answer | None:
+    """What another start of the same server would differ by (`analysis.processes.process_scatter`)."""
+    level = pair.main_level
+    if level is None:
+        return None
+    question = "Would another start of the server say the same?"
+    if scatter is None:
+        why = (
+            "nobody started either server twice (speclog launch PROFILE --repeat 3): intervals are within-run"
+        )
+        return Answer("starts", question, why_not=why, anchor="f-interval")
+    sd, pairs = scatter
+    text = (
+        f"Starts of one server differ by {100 * sd:.2f} % in round time at batch {level.batch_size} "
+        f"(standard deviation, from {numbers.count(int(pairs), 'pair')} of starts); {_held(pair)}."
+    )
+    return Answer("starts", question, text, value=sd, kind="between-run", anchor="f-interval")
+
+
+def _held(pair: Pair) -> str:
+    """Which side's starts are in the interval."""
+    both = ((pair.candidate, pair.candidate_repeats), (pair.baseline, pair.baseline_repeats))
+    sides = [run.name for run, more in both if more]
+    if len(sides) == 1:
+        return f"the interval holds it for {sides[0]} alone"
+    return "the between-run interval holds it" if sides else "a within-run interval does not hold it"
