@@ -32,6 +32,8 @@ from speclog.analysis.worth import (
 SideOf = Callable[[Sequence[str]], Side]
 BASELINE, CANDIDATE = "baseline", "candidate"
 WITHOUT, WITH = "without", "with"
+REPEATS = 4
+"""Runs of a cell that are pooled, the first ones of the records; more would only take longer."""
 NOBODY = "nobody ran the candidate with these settings"
 
 
@@ -48,7 +50,8 @@ class Attribution:
     """What explains an unfair pair. A text in place of a number says why there is none.
 
     ``causes``: the confounders somebody set. ``cells``: run_ids by arm and setting; an empty one is the
-    missing run. ``pairs``: gain of the baseline arm from each pair of runs. ``shares``: of the baseline arm.
+    missing run. ``pairs``: gain of the baseline arm, ``fair`` against each run with the setting.
+    ``shares``: of the baseline arm.
     """
 
     candidate: str
@@ -128,8 +131,8 @@ def _cells(
     """Run_ids of the four cells, repeats of the named runs included."""
 
     def cell(*anchors: str) -> tuple[str, ...]:
-        repeats = [other for anchor in anchors for other in records.like(anchor, records.values)]
-        return tuple(dict.fromkeys([*anchors, *repeats]))
+        repeats = records.like(anchors[0], records.values) if anchors else []
+        return tuple(dict.fromkeys([*anchors, *repeats]))[:REPEATS]
 
     changed = [
         run_id
@@ -156,7 +159,7 @@ def _pairs(
 ) -> dict[tuple[str, str], Effect | str]:
     return {
         (without, with_it): effect(side_of([without]), side_of([with_it]), size, confidence=confidence)
-        for without in cells[BASELINE, WITHOUT]
+        for without in cells[BASELINE, WITHOUT][:1]
         for with_it in cells[BASELINE, WITH]
     }
 
@@ -187,7 +190,7 @@ def shares(
         told = "; ".join(_said(setting) for setting in lacking[:3]) + "; ..." * (len(lacking) > 3)
         return f"{len(lacking)} of {2 ** len(bundles)} settings are not measured: {told}"
     players = list(settings)
-    read = together([side_of(settings[names]) for names in players], batch_size)
+    read = together([side_of(settings[names][:REPEATS]) for names in players], batch_size)
     if isinstance(read, str):
         return read
     found = []

@@ -42,7 +42,7 @@ def command(ctx: click.Context, vs: str, runs: tuple[str, ...], as_json: bool, s
             click.echo(f"    {_comment(line)}")
         click.echo()
     if not rows:
-        click.echo("nothing is missing: every candidate has a fair pair")
+        click.echo("nothing is missing: every candidate has a fair pair that is decided")
 
 
 def _comment(value: object) -> str:

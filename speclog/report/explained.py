@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from speclog.report.details import Sides
     from speclog.store import Store
 
-RELATED = 60
+RELATED = 24
 """Runs of one model that are looked through for cells of the experiment; the nearest in time of more."""
 CAVEAT = "an estimate, not a result: it holds only if both arms gain alike, and accept length stays as it is"
 

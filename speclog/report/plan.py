@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from speclog.analysis.repeats import needed
+from speclog.report import numbers
 from speclog.report.model import Pair, Report
 
 COLUMNS = ("candidate", "verdict", "run", "why", "command", "target")
@@ -13,7 +15,8 @@ def plan(report: Report) -> list[tuple[object, ...]]:
     """The fewest steps that would settle each open candidate, in the order of `COLUMNS`.
 
     A run that nobody made (the candidate under the naive baseline's settings) comes as launch commands; a
-    pair that is unproven needs two sessions whose logs prove themselves, or somebody who vouches.
+    pair that is unproven needs two sessions whose logs prove themselves, or somebody who vouches; a fair one
+    that is level, and not shown to be equal, needs repeats.
     """
     rows: list[tuple[object, ...]] = []
     for section in report.sections:
@@ -21,6 +24,8 @@ def plan(report: Report) -> list[tuple[object, ...]]:
         rows += [(name, verdict, m.title, m.why, m.command, m.target) for m in section.missing]
         if verdict == "unproven" and section.chosen is not None:
             rows.append((name, verdict, *_prove(section.chosen)))
+        elif verdict == "fair" and section.chosen is not None:
+            rows += [(name, verdict, *one) for one in _decide(section.chosen)]
         elif verdict == "no baseline":
             rows.append(
                 (
@@ -33,6 +38,36 @@ def plan(report: Report) -> list[tuple[object, ...]]:
                 )
             )
     return rows
+
+
+def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
+    """Repeats for a fair pair that is level and not shown to be equal; nothing for any other."""
+    level = pair.main_level
+    if level is None or not level.tie or level.equivalent:
+        return []
+    if level.speedup is None or level.speedup_lo is None or level.speedup_hi is None:
+        return []
+    n = needed(level.speedup, level.speedup_lo, level.speedup_hi)
+    span = numbers.percent_between(level.speedup_lo, level.speedup_hi)
+    why = f"level so far at batch {level.batch_size}: {numbers.percent(level.speedup)} ({span})"
+    if n is None:
+        more = "no number of repeats that anybody would wait for decides it; longer sessions might"
+        return [("Nothing short.", f"{why}; {more}", None, None)]
+    return [
+        (
+            f"At least {n} sessions of both arms.",
+            why,
+            _again(pair, n),
+            "make the interval of the speedup narrower than its distance from 1",
+        )
+    ]
+
+
+def _again(pair: Pair, repeats: int) -> str:
+    arms = [shlex.quote(run.profile) for run in (pair.baseline, pair.candidate) if run.profile]
+    if len(arms) == 2:
+        return f"speclog launch {' '.join(arms)} --repeat {repeats}"
+    return f"# start both servers again, {repeats} times in turn, with the same requests"
 
 
 def _prove(pair: Pair) -> tuple[str, str, str, None]:
