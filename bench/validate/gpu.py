@@ -1,4 +1,4 @@
-"""Sessions run by `speclog launch` on H200 GPUs, kept cut in tests/data: what all three GPU sections read."""
+"""Sessions run by `speclog launch` on H200 GPUs, kept cut in tests/data and examples: what all three GPU sections read."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from speclog.ingest.api import ingest_paths
 from speclog.store import open_store
 
 DATA = ROOT / "tests" / "data"
+TP2 = ROOT / "examples" / "logs" / "h200-tp2"
 
 
 @contextmanager
-def visit(name: str) -> Iterator[Data]:
+def visit(logs: Path) -> Iterator[Data]:
     """The logs of one visit, in a store of their own."""
     with TemporaryDirectory() as folder:
         target = str(Path(folder) / "visit.duckdb")
-        ingest_paths([DATA / name], store_target=target)
+        ingest_paths([logs], store_target=target)
         with open_store(target) as store:
-            yield Data(store, DATA / name)
+            yield Data(store, logs)
 
 
 def interval(row: dict[str, object], name: str, digits: int = 3) -> str:

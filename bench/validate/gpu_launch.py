@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.validate import Data, Section
-from bench.validate.gpu import interval, visit
+from bench.validate.gpu import DATA, interval, visit
 from speclog.analysis.breakeven import compare
 
 TEXT = """One H200 (driver 580.159.04), SGLang 0.5.14, Llama-8B shape, dummy weights, accept length simulated at 2.1:
@@ -15,7 +15,7 @@ ARMS = {"EAGLE-3 5/6": "llama8b-eagle3-5x6", "EAGLE-3 2/3": "llama8b-eagle3-2x3"
 
 def section(_: Data) -> Section:
     found = Section("Launched on one H200: fair by construction", TEXT)
-    with visit("h200-launch") as data:
+    with visit(DATA / "h200-launch") as data:
         verdicts = data.store.rows("SELECT verdict, vouched FROM comparison")
         fair = sum(verdict == "fair" and not vouched for verdict, vouched in verdicts)
         found.claim(

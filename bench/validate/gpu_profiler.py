@@ -101,7 +101,7 @@ def section(_: Data) -> Section:
     found = Section("The profiler on one H200", TEXT)
     for version, folder in VISITS.items():
         cost(found, version, folder)
-        with visit(folder) as data:
+        with visit(DATA / folder) as data:
             for name in SUMS:
                 trial(found, version, data, name)
                 phases(found, version, data, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.validate import Data, Section
-from bench.validate.gpu import interval, visit
+from bench.validate.gpu import DATA, TP2, interval, visit
 from speclog.analysis.breakeven import compare
 from speclog.analysis.side import Side
 from speclog.analysis.worth import Span, acceptance, effect, interaction
@@ -70,7 +70,7 @@ def acceptances(found: Section, cells: list[Side]) -> None:
 def sweep(found: Section) -> list[str]:
     """The plain server under each NCCL_PROTO against LL, and whether every pair of them is called unfair."""
     lines = ["| NCCL_PROTO | batch size | decode step ms | against LL |", "|---|---|---|---|"]
-    with visit("h200-tp2-sweep") as data:
+    with visit(DATA / "h200-tp2-sweep") as data:
         names = [PROTO.format(proto) for proto in ("LL", "LL128", "Simple")]
         ids = dict(data.store.rows("SELECT name, run_id FROM run"))
         unfair = 0
@@ -98,7 +98,7 @@ def sweep(found: Section) -> list[str]:
 
 def section(_: Data) -> Section:
     found = Section("Two H200s: tuning x treatment", TEXT)
-    with visit("h200-tp2") as data:
+    with visit(TP2) as data:
         verdicts(found, data)
         arms = (BASE, BASE + TUNED, SPEC, SPEC + TUNED)
         cells = [data.side(f"{arm}.r1", f"{arm}.r2") for arm in arms]

@@ -17,7 +17,7 @@ FORMATS = ("table", "json", "csv", "sglang", "vllm")
 ASK = ("steps", "concurrency", "draft")
 _EPILOG = """\b
 Examples:
-  speclog whatif profiled-eagle3-s5-a2.1 --vs profiled-base --format sglang
+  speclog whatif llama8b-eagle3-5x6_tp2.r1 --vs baseline --format sglang
   speclog whatif eagle3-s5-a2.1 --vs base --ask concurrency
   speclog whatif eagle3-5x6-untuned --vs baseline-retuned --ask draft --json
 """

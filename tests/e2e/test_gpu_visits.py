@@ -14,21 +14,25 @@ pytestmark = pytest.mark.slow
 NCCL = "NCCL_ALGO, NCCL_BUFFSIZE, NCCL_MAX_NCHANNELS, NCCL_NTHREADS, NCCL_P2P_LEVEL, NCCL_PROTO"
 
 
-def filled(root: Path, name: str, runs: int, target: Path) -> str:
-    done = ingest_paths([root / "tests" / "data" / name], store_target=str(target), lock_timeout=20.0)
+def filled(logs: Path, runs: int, target: Path) -> str:
+    done = ingest_paths([logs], store_target=str(target), lock_timeout=20.0)
     assert len(done) == runs
     return str(target)
 
 
 @pytest.fixture(scope="module")
 def launched(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with open_store(filled(root, "h200-launch", 5, tmp_path_factory.mktemp("gpu") / "s.duckdb")) as store:
+    with open_store(
+        filled(root / "tests" / "data" / "h200-launch", 5, tmp_path_factory.mktemp("gpu") / "s.duckdb")
+    ) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
-def factorial(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with open_store(filled(root, "h200-tp2", 8, tmp_path_factory.mktemp("tp2") / "s.duckdb")) as store:
+def factorial(example_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(
+        filled(example_logs / "h200-tp2", 8, tmp_path_factory.mktemp("tp2") / "s.duckdb")
+    ) as store:
         yield store
 
 
@@ -73,7 +77,7 @@ def test_the_profiler_saw_what_the_decode_lines_say(factorial: Store) -> None:
 
 
 def test_a_sweep_of_nccl_proto_is_three_configurations(root: Path, tmp_path: Path) -> None:
-    with open_store(filled(root, "h200-tp2-sweep", 3, tmp_path / "s.duckdb")) as store:
+    with open_store(filled(root / "tests" / "data" / "h200-tp2-sweep", 3, tmp_path / "s.duckdb")) as store:
         ids = {name.split("PROTO_")[1]: run_id for name, run_id in store.rows("SELECT name, run_id FROM run")}
         for proto, slower in (("LL128.r1", 1.14), ("Simple.r1", 1.32)):
             ((verdict, reasons),) = store.rows(
@@ -96,7 +100,7 @@ def test_a_sweep_of_nccl_proto_is_three_configurations(root: Path, tmp_path: Pat
 def test_profiled_servers_of_two_versions_attach_and_agree_with_sglang(
     root: Path, tmp_path: Path, folder: str, version: str
 ) -> None:
-    with open_store(filled(root, folder, 2, tmp_path / "s.duckdb")) as store:
+    with open_store(filled(root / "tests" / "data" / folder, 2, tmp_path / "s.duckdb")) as store:
         assert dict(store.rows("SELECT name, version FROM run")) == {"base-on": version, "eagle3-on": version}
         assert store.rows("SELECT count(*) FROM event WHERE kind = 'profile_warn'") == [(0,)]
         rows = store.rows(
