@@ -69,11 +69,13 @@ def check(
     Raises UsageError when there is nothing to compare.
     """
     wanted = set(fail_on)
+    repeats: dict[str, tuple[str, ...]] = {}
     if cross_engine:
         found = _across(store, vs, candidates, reasons)
     else:
         choices = baseline.load(store, candidates=candidates, baselines=vs)
         found = [_checked(store, choice, reasons) for choice in choices.values() if choice.row is not None]
+        repeats = {candidate: choice.repeats for candidate, choice in choices.items()}
     if not found:
         raise UsageError(_nothing(store, vs, candidates))
     found = _with_drafts(store, found)
@@ -81,7 +83,7 @@ def check(
     if "regression" in wanted:
         from speclog.report.regressions import regressions
 
-        listed = regressions(store, found, before=before, threshold=threshold)
+        listed = regressions(store, found, repeats, before=before, threshold=threshold)
         found = [replace(one, regressions=listed[one.candidate]) for one in found]
     return [replace(one, failed=_failed(one, wanted)) for one in found]
 

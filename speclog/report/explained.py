@@ -144,10 +144,11 @@ def _acceptance(found: Attribution, what: str, batch: str) -> Answer:
     if isinstance(test, str):
         return Answer("acceptance", question, why_not=test)
     within = f"within {100 * test.delta:g} %"
+    p = "p < 0.001" if test.p < 0.0005 else f"p = {test.p:.3f}"
     verdict = (
-        f"equal {within} (two one-sided tests, p = {test.p:.3f})"
+        f"equal {within} (two one-sided tests, {p})"
         if test.equivalent
-        else (f"not shown to be equal {within} (p = {test.p:.3f})")
+        else f"not shown to be equal {within} ({p})"
     )
     return Answer("acceptance", question, f"τ with over without {told(test.ratio)} {batch}: {verdict}.",
                   **_span(test.ratio))  # fmt: skip

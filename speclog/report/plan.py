@@ -47,7 +47,8 @@ def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
         return []
     if level.speedup is None or level.speedup_lo is None or level.speedup_hi is None:
         return []
-    n = needed(level.speedup, level.speedup_lo, level.speedup_hi)
+    runs = 1 + min(len(pair.candidate_repeats), len(pair.baseline_repeats))
+    n = needed(level.speedup, level.speedup_lo, level.speedup_hi, runs)
     span = numbers.percent_between(level.speedup_lo, level.speedup_hi)
     why = f"level so far at batch {level.batch_size}: {numbers.percent(level.speedup)} ({span})"
     if n is None:

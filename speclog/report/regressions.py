@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from speclog.report.check import Checked
     from speclog.store import Store
 
+MOST = 4
+"""Repeats of a side that are pooled; more would only take longer."""
 LOOKED_AT = 200
 """Earlier runs of a model that are looked through, newest first."""
 
@@ -37,9 +39,16 @@ class _Windows:
 
 
 def regressions(
-    store: Store, found: Sequence[Checked], *, before: Sequence[str] | None, threshold: float
+    store: Store,
+    found: Sequence[Checked],
+    repeats: Mapping[str, Sequence[str]],
+    *,
+    before: Sequence[str] | None,
+    threshold: float,
 ) -> dict[str, list[Row]]:
     """By candidate: a row a batch size against its baseline, and one against the earlier runs.
+
+    ``repeats``: by candidate, its baseline and that one's repeats (run_ids), which are pooled.
 
     Keys: ``against`` ('baseline' or 'earlier'), ``run_names``, ``batch_size``, ``context``, ``ratio``,
     ``low``, ``high``, ``kind``, ``regressed``, ``since`` (factors that changed), ``why_not``.
@@ -47,7 +56,7 @@ def regressions(
     windows = _Windows(store)
     return {
         one.candidate: [
-            *_against_baseline(windows, one),
+            *_against_baseline(windows, one, repeats.get(one.candidate) or [one.baseline]),
             *_against_earlier(store, windows, one, before, threshold),
         ]
         for one in found
@@ -69,14 +78,14 @@ def _row(against: str, run_names: Sequence[str], change: Change, since: Sequence
     }
 
 
-def _against_baseline(windows: _Windows, one: Checked) -> list[Row]:
+def _against_baseline(windows: _Windows, one: Checked, baselines: Sequence[str]) -> list[Row]:
     """A fair comparison that is lost beyond its interval; an unfair or unproven one has no number."""
     from speclog.analysis.regression import Change, changes
 
     if one.effective_verdict != "fair":
         why = f"the comparison is {one.effective_verdict}: its number is no result"
         return [_row("baseline", [one.baseline_name], Change(None, why_not=why))]
-    sides = windows.side([one.candidate]), windows.side([one.baseline])
+    sides = windows.side([one.candidate]), windows.side(baselines[:MOST])
     return [_row("baseline", [one.baseline_name], change) for change in changes(*sides, threshold=0.0)]
 
 
@@ -88,9 +97,9 @@ def _against_earlier(
     names, since, why = _earlier(store, one, before)
     if why:
         return [_row("earlier", [], regression.Change(None, why_not=why))]
-    sides = windows.side([one.candidate]), windows.side(list(names))
+    sides = windows.side([one.candidate]), windows.side(list(names)[:MOST])
     found = regression.changes(*sides, threshold=threshold)
-    return [_row("earlier", list(names.values()), change, since) for change in found]
+    return [_row("earlier", list(names.values())[:MOST], change, since) for change in found]
 
 
 def _earlier(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from speclog.report import as_json, markdown, render, rows
-from speclog.report.model import Chart, Pair, Report
+from speclog.report.model import Answer, Chart, Pair, Report
 from tests.report import build
 
 NASTY = [
@@ -56,6 +56,11 @@ def hostile(text: str) -> Report:
         section.pairs = [changed(pair) for pair in section.pairs]
         section.chosen = section.fair = section.pairs[0]
         section.naive = section.pairs[1]
+        section.stale = [text]
+        section.answers = [
+            Answer("worth", text, text=text, estimate=True, rows=({"with": text},)),
+            Answer("shares", text, why_not=text),
+        ]
         section.missing = [
             replace(one, title=text, command=text, why=text, target=text) for one in section.missing
         ]
