@@ -29,8 +29,8 @@ def match(candidate: Side, baseline: Side, batch_size: int, *, mixed: bool | Non
     """The pair of parts to compare at a batch size, or why there is none (the words of view ``level_pair``).
 
     Of several pairs with common contexts: that whose smaller side has most windows, then the widest overlap;
-    batches of unequal requests meet batches of equal ones only where nothing else is in common. ``mixed``
-    asks for one of the two kinds.
+    parts of unlike kinds (graphs, mixed lengths) meet only where nothing else is in common. ``mixed`` asks
+    for batches of unequal or of equal requests.
     """
     mine, theirs = candidate.at(batch_size), baseline.at(batch_size)
     lacking = _lacking(mine, theirs, baseline, batch_size)
@@ -51,7 +51,7 @@ def match(candidate: Side, baseline: Side, batch_size: int, *, mixed: bool | Non
 
 def _preference(pair: Matched) -> tuple[Any, ...]:
     c, b = pair.candidate, pair.baseline
-    unlike = c.mixed != b.mixed or min(c.n, b.n) < MIN_WINDOWS
+    unlike = (c.eager, c.mixed) != (b.eager, b.mixed) or min(c.n, b.n) < MIN_WINDOWS
     return (unlike, -min(c.n, b.n), pair.context_from - pair.context_to, c.eager, b.eager, c.band, b.band)
 
 

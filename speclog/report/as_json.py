@@ -99,6 +99,7 @@ def _chart(chart: Chart | Absent) -> dict[str, Any]:
         "question": chart.question,
         "title": chart.title,
         "alt": chart.alt,
+        "source": chart.source,
         "data": {data.name: _records(data) for data in chart.data},
     }
 

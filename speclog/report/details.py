@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speclog.report import advice, rows
+from speclog.report import advice, rows, sources
 from speclog.report.charts import acceptance, bill, break_even, context, timeline
 from speclog.report.findings import Findings, plain, pooled
 from speclog.report.kin import Kin
 from speclog.report.model import Absent, Chart, Level, Pair, Row, Run, Section
+from speclog.report.sources import sourced
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,17 +85,27 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     found = Findings(store, sides, kin, pair)
     speedups, switch_off = found.concurrency(section)
     predicted, better_steps = found.steps(section)
+    lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
+    phases = sources.of_runs("*", "phase", [pair.candidate])
+    histograms = sources.of_runs("line_no, steps, acc_hist", "profile_window", [pair.candidate])
+    accepted = acceptance.chart(pair.candidate, _histogram(store, pair.candidate))
     section.charts = [
-        break_even.chart(pair),
-        speedups,
-        context.chart(pair, _curve(sides, pair)),
-        _bill(section, pair, found.profile),
-        predicted,
-        acceptance.chart(pair.candidate, _histogram(store, pair.candidate)),
-        timeline.chart(pair.candidate, "candidate", plain(sides.windows(pair.candidate))),
-        timeline.chart(pair.baseline, "baseline", plain(sides.windows(pair.baseline))),
+        sourced(break_even.chart(pair), "f-tau-star", sources.of_pair(pair)),
+        sourced(speedups, "f-switch-off", sources.whatif(pair, "--ask", "concurrency")),
+        sourced(context.chart(pair, _curve(sides, pair)), "f-context", lines),
+        sourced(_bill(section, pair, found.profile), "f-phases", phases),
+        sourced(predicted, "f-what-if", sources.whatif(pair)),
+        sourced(accepted, "f-tau", histograms),
+        _timeline(sides, pair.candidate, "candidate"),
+        _timeline(sides, pair.baseline, "baseline"),
     ]
     section.advice = [advice.lost(section), better_steps, switch_off, *found.rest(section)]
+
+
+def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:
+    columns = "line_no, ts, running_req, gen_tok_s, round_ms, tau, excluded"
+    chart = timeline.chart(run, side, plain(sides.windows(run)))
+    return sourced(chart, "f-clean", sources.of_runs(columns, "decode_window", [run]))
 
 
 def _curve(sides: Sides, pair: Pair) -> list[Row]:

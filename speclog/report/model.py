@@ -230,7 +230,10 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart titled with its answer, its alt text, its Vega-Lite spec and the data by name."""
+    """A chart titled with its answer, its alt text, its Vega-Lite spec and the data by name.
+
+    ``source``: the command that prints its numbers; ``formula``: the place on the page that explains them.
+    """
 
     key: str
     question: str
@@ -239,6 +242,8 @@ class Chart:
     spec: dict[str, Any]
     data: tuple[Data, ...]
     note: str = ""
+    source: str = ""
+    formula: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def _part(mine: Iterable[Row], theirs: Iterable[Row]) -> tuple[Row, Row] | None:
     def preference(pair: tuple[Row, Row]) -> tuple[Any, ...]:
         c, b = pair
         width = _to(c, b) - _from(c, b)
-        unlike = c["mixed"] != b["mixed"] or min(c["n"], b["n"]) < 2
+        unlike = (c["eager"], c["mixed"]) != (b["eager"], b["mixed"]) or min(c["n"], b["n"]) < 2
         return (unlike, -min(c["n"], b["n"]), -width, c["eager"], b["eager"], c["band"], b["band"])
 
     return min(found, key=preference) if found else None

@@ -1,8 +1,8 @@
 -- level_pair: break-even arithmetic of any two runs of one engine at each batch size of the first. Grain: (candidate, baseline, batch_size).
 -- Inputs: level_count, level_line, run. Filter on candidate and baseline: unfiltered it is every ordered pair of runs.
 -- Both round times are read off their lines at the same context: the middle of the contexts both arms cover, in the part (band of
--- context, with or without graphs, batches of equal or of unequal requests) where the smaller arm has most windows; unequal batches
--- meet equal ones only where nothing else is in common. Nothing is extrapolated: no common context, no number.
+-- context, with or without graphs, batches of equal or of unequal requests) where the smaller arm has most windows; parts
+-- of unlike kinds meet only where nothing else is in common. Nothing is extrapolated: no common context, no number.
 -- tau_star = baseline_tau * t_spec_ms / t_base_ms, the accept length at which both are equally fast (baseline_tau is 1 without speculation).
 -- naive_speedup: ratio of the medians of tok_s, whatever the contexts. refused: why there is no number, in words, else NULL.
 CREATE OR REPLACE VIEW level_pair AS
@@ -48,7 +48,7 @@ part AS (
             AND greatest(c.context_min, b.context_min) <= least(c.context_max, b.context_max)
     QUALIFY row_number() OVER (
         PARTITION BY c.run_id, b.run_id, c.batch_size
-        ORDER BY c.mixed <> b.mixed OR least(c.n, b.n) < 2, least(c.n, b.n) DESC, context_to - context_from DESC, c.eager, b.eager, c.band, b.band
+        ORDER BY c.eager <> b.eager OR c.mixed <> b.mixed OR least(c.n, b.n) < 2, least(c.n, b.n) DESC, context_to - context_from DESC, c.eager, b.eager, c.band, b.band
     ) = 1
 ),
 measured AS (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -183,3 +184,12 @@ def test_the_saved_query_finds_the_same_crossing(target: str) -> None:
         (4, 8, "stops paying"),
         (16, 64, "starts paying"),
     ]
+
+
+def test_the_source_of_every_chart_runs(page: dict[str, Any], target: str) -> None:
+    shown = [one["source"] for one in section(page)["charts"] if one.get("source")]
+    assert len(shown) >= 5
+    for source in shown:
+        done = CliRunner().invoke(cli, ["--store", target, *shlex.split(source)[1:], "--json"])
+        assert done.exit_code == 0, (source, done.output)
+        assert json.loads(done.stdout), source

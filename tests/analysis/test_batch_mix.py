@@ -110,3 +110,25 @@ def test_mixed_against_equal_is_said(new_store: Make) -> None:
     )
     both = store.rows("SELECT speedup FROM break_even WHERE batch_size = 8")
     assert both[0][0] == pytest.approx(found["speedup"], rel=1e-9)
+
+
+def test_a_short_overlap_and_windows_left_aside_are_said(new_store: Make) -> None:
+    spec = [window(1, x, 6.0, 2.0) for x in range(560, 1200, 20)]
+    plain = [window(1, x, 5.0) for x in range(200, 620, 20)]
+    eager = [window(1, x, 20.0) | {"graph": False} for x in range(200, 1000, 20)]
+    store = new_store(
+        frames("spec", with_starts(spec), speculative=True),
+        frames("base", with_starts([*plain, *eager]), speculative=False),
+    )
+    sides = [
+        Side([store.frame("SELECT * FROM decode_window WHERE run = ?", [name])]) for name in ("spec", "base")
+    ]
+    found = compare(*sides).row(0, named=True)
+    # Without graphs more windows are in common; but a part with graphs is there, and like meets like.
+    assert found["n_baseline"] == 21
+    told = " ".join(found["caveats"])
+    assert "baseline: 40 of 61 clean windows are not in this number (40 without CUDA graphs)" in told
+    assert "tokens of context are common: the candidate covers 700, the baseline 440" in told
+    assert "ran without CUDA graphs" not in told
+    view = store.rows("SELECT n_baseline, speedup FROM break_even")
+    assert view == [(21, pytest.approx(found["speedup"], rel=1e-9))]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from speclog.report import advice, words
+from speclog.report import advice, sources, words
 from speclog.report.charts import (
     acceptance,
     bill,
@@ -19,6 +19,7 @@ from speclog.report.charts import (
     timeline,
 )
 from speclog.report.model import Answer, Factor, Level, Missing, Pair, Report, Run, Section
+from speclog.report.sources import sourced
 
 MOMENT = datetime(2026, 11, 29, 12, 0, 0)
 
@@ -110,7 +111,7 @@ def story() -> Report:
         )
     ]
     section.headline, section.change = words.headline(section), words.change(section)
-    section.charts = charts(fair)
+    section.charts = [sourced(chart, "f-tau-star", sources.of_pair(fair)) for chart in charts(fair)]
     section.advice = [
         advice.lost(section),
         advice.switch_off(fair, [], CROSSINGS),
