@@ -12,7 +12,7 @@ def main() -> None:
     from speclog.cli import cli
 
     try:
-        cli(standalone_mode=True)
+        cli(prog_name="speclog", standalone_mode=True)
     except SpeclogError as error:
         if os.environ.get("SPECLOG_DEBUG"):
             raise

@@ -27,6 +27,7 @@ COMMANDS = {
     "gc": "Remove superseded ingests and compact the store.",
     "export": "Write the store as Parquet.",
     "import": "Read exported Parquet into a store.",
+    "completion": "Print the shell's completion script.",
 }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from speclog.completion import RUN
+
 _EPILOG = """\b
 Examples:
   speclog annotate base env=complete machine=h200-a workload=sharegpt-1k
@@ -14,7 +16,7 @@ Examples:
 
 
 @click.command("annotate", epilog=_EPILOG)
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", type=RUN)
 @click.argument("words", nargs=-1, metavar="KEY=VALUE...")
 @click.option("--author", metavar="NAME", help="Who vouches (default: the login name).")
 @click.option("--override", is_flag=True, help="Say it although the log itself says otherwise.")

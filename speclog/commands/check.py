@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from speclog.completion import BASELINE, RUN
+
 if TYPE_CHECKING:
     from speclog.report.check import Checked
     from speclog.store import Store
@@ -21,8 +23,12 @@ Examples:
 
 
 @click.command("check", epilog=_EPILOG)
-@click.option("--vs", default="baseline", show_default=True, help="Run, tag or glob; or 'baseline'.")
-@click.option("--run", "runs", multiple=True, metavar="CANDIDATE", help="Default: every speculative run.")
+@click.option(
+    "--vs", type=BASELINE, default="baseline", show_default=True, help="Run, tag or glob; or 'baseline'."
+)
+@click.option(
+    "--run", "runs", type=RUN, multiple=True, metavar="CANDIDATE", help="Default: every speculative run."
+)
 @click.option(
     "--fail-on",
     default="unfair",

@@ -4,13 +4,22 @@ from pathlib import Path
 
 import click
 
+from speclog.completion import OVERLAY, PROFILE
+
 
 @click.command(
     "doctor",
     epilog="Example: speclog doctor kimi-k25-tp8-baseline --with nccl-pcie-ll",
 )
-@click.argument("profile", required=False)
-@click.option("--with", "overlays", multiple=True, metavar="OVERLAY", help="Lay an overlay over the profile.")
+@click.argument("profile", type=PROFILE, required=False)
+@click.option(
+    "--with",
+    "overlays",
+    type=OVERLAY,
+    multiple=True,
+    metavar="OVERLAY",
+    help="Lay an overlay over the profile.",
+)
 @click.option("--set", "sets", multiple=True, metavar="K=V", help="Change a server argument or variable.")
 @click.option("--python", default="", metavar="PATH", help="Interpreter that has SGLang.")
 @click.option(

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from speclog.completion import RUN
+
 
 @click.command("export", epilog="Example: speclog export --parquet out/2026-11 'kimi-*'")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", type=RUN, nargs=-1, metavar="[RUN]...")
 @click.option(
     "--parquet", "directory", required=True, type=click.Path(path_type=Path), help="The directory to write."
 )

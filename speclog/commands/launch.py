@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from speclog.completion import OVERLAY, PROFILE
+
 _EPILOG = """\b
 Examples:
   speclog launch kimi-k25-tp8-baseline kimi-k25-tp8-eagle3-5x6 --with nccl-pcie-ll --repeat 3
@@ -13,9 +15,14 @@ Examples:
 
 
 @click.command("launch", epilog=_EPILOG)
-@click.argument("profiles", nargs=-1, metavar="PROFILE...")
+@click.argument("profiles", type=PROFILE, nargs=-1, metavar="PROFILE...")
 @click.option(
-    "--with", "overlays", multiple=True, metavar="OVERLAY", help="Lay an overlay over every profile."
+    "--with",
+    "overlays",
+    type=OVERLAY,
+    multiple=True,
+    metavar="OVERLAY",
+    help="Lay an overlay over every profile.",
 )
 @click.option(
     "--set", "sets", multiple=True, metavar="K=V", help="Change a server argument (k) or variable (K)."

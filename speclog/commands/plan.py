@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import click
 
+from speclog.completion import BASELINE, RUN
+
 
 @click.command("plan", epilog="Example: speclog plan --vs baseline --script > missing.sh")
 @click.option(
-    "--vs", default="baseline", show_default=True, help="Baseline: run id, name, tag, glob, or 'baseline'."
+    "--vs",
+    type=BASELINE,
+    default="baseline",
+    show_default=True,
+    help="Baseline: run id, name, tag, glob, or 'baseline'.",
 )
 @click.option(
-    "--run", "runs", multiple=True, help="Candidate; again for more (default: every speculative run)."
+    "--run",
+    "runs",
+    type=RUN,
+    multiple=True,
+    help="Candidate; again for more (default: every speculative run).",
 )
 @click.option("--json", "as_json", is_flag=True, help="An array of objects instead of text.")
 @click.option("--script", is_flag=True, help="A shell script of the commands.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from speclog.completion import QUERY
+
 
 @click.command("query", epilog="Example: speclog query windows-left-out --format csv")
-@click.argument("name", required=False)
+@click.argument("name", type=QUERY, required=False)
 @click.option("--format", "fmt", type=click.Choice(["table", "json", "csv"]), default="table")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--show", is_flag=True, help="Print the SQL instead of running it.")

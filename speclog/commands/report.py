@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from speclog.completion import BASELINE, RUN
+
 _EPILOG = """Examples:
 
 \b
@@ -21,10 +23,16 @@ _EPILOG = """Examples:
 @click.option(
     "--vs",
     metavar="BASELINE",
+    type=BASELINE,
     help="Run id, name, tag or glob; or the word `baseline`: the runs without speculation, the fairest each.",
 )
 @click.option(
-    "--run", "candidates", multiple=True, metavar="CANDIDATE", help="Default: every speculative run."
+    "--run",
+    "candidates",
+    type=RUN,
+    multiple=True,
+    metavar="CANDIDATE",
+    help="Default: every speculative run.",
 )
 @click.option("--format", "fmt", type=click.Choice(["html", "md", "json"]), default="html", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the report's JSON instead of writing a page.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from speclog.completion import RUN
+
 _EPILOG = "Example: speclog runs --json"
 
 
@@ -17,7 +19,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 
 @command.command("rm", epilog="Example: speclog runs rm 'smoke-*'")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.pass_context
 def remove(ctx: click.Context, runs: tuple[str, ...]) -> None:
     """Take runs (id, name, tag or glob) out of every view; `runs restore` undoes it until `speclog gc`."""
@@ -32,7 +34,7 @@ def remove(ctx: click.Context, runs: tuple[str, ...]) -> None:
 
 
 @command.command("restore", epilog="Example: speclog runs restore smoke-1")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", type=RUN, nargs=-1, metavar="[RUN]...")
 @click.option("--json", "as_json", is_flag=True, help="An array of objects instead of a table.")
 @click.pass_context
 def restore(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from speclog.completion import RUN
+
 _EPILOG = """Examples:
 
 \b
@@ -19,7 +21,10 @@ _EPILOG = """Examples:
 @click.command("watch", epilog=_EPILOG)
 @click.argument("log", metavar="LOG|PROFILE")
 @click.option(
-    "--vs", metavar="BASELINE", help="A run of the store; default: the newest run without speculation."
+    "--vs",
+    type=RUN,
+    metavar="BASELINE",
+    help="A run of the store; default: the newest run without speculation.",
 )
 @click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between two looks.")
 @click.option("--plain", is_flag=True, help="One line a window, also on a terminal.")

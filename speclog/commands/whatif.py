@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from speclog.completion import BASELINE, RUN
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -24,8 +26,10 @@ Examples:
 
 
 @click.command("whatif", epilog=_EPILOG)
-@click.argument("candidate")
-@click.option("--vs", required=True, metavar="BASELINE", help="Plain run (id, name, tag or glob).")
+@click.argument("candidate", type=RUN)
+@click.option(
+    "--vs", type=BASELINE, required=True, metavar="BASELINE", help="Plain run (id, name, tag or glob)."
+)
 @click.option(
     "--ask",
     type=click.Choice(ASK),
