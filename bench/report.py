@@ -15,7 +15,7 @@ from pathlib import Path
 
 from speclog.ingest.api import ingest_paths
 from speclog.report import report_text, save_report, write_index
-from speclog.store import open_store
+from speclog.store import open_store, summaries
 
 ROOT = Path(__file__).resolve().parent.parent
 # What moves in a copy, a table: column -> expression of the number of the copy (copy_no).
@@ -52,6 +52,7 @@ def make_store(target: str, runs: int) -> int:
                 f"INSERT INTO {table} SELECT * EXCLUDE (copy_no) REPLACE ({replaced}) "  # noqa: S608
                 f"FROM {table}, (SELECT unnest(range(1, {copies + 1})) AS copy_no)"
             )
+        store.transaction(lambda: summaries.write(store))
         return int(store.rows("SELECT count(*) FROM run")[0][0])
 
 

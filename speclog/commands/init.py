@@ -15,11 +15,14 @@ import click
 def command(ctx: click.Context, data_path: str | None) -> None:
     """Create the store that --store names, or migrate it to this version of speclog, keeping every run.
 
+    Also sums up the levels of runs for which that has not been done yet, so that questions about them are
+    answered at once.
+
     `speclog ingest` does the same for a file; a shared store is better created once, by hand.
     """
     from speclog import console
     from speclog.errors import UsageError
-    from speclog.store import open_store
+    from speclog.store import open_store, summaries
 
     target = ctx.obj["store"]
     if data_path is not None:
@@ -27,4 +30,6 @@ def command(ctx: click.Context, data_path: str | None) -> None:
             raise UsageError("--data-path is for a ducklake: store that does not name its data_path already")
         target = f"{target}?data_path={data_path}"
     with open_store(target, read_only=False, lock_timeout=ctx.obj["lock_timeout"]) as store:
-        console.say(f"{console.clean(store.target)}: {store.prepared}")
+        summed = store.transaction(lambda: summaries.write(store))
+        also = f"; {summed} runs summed up" if summed else ""
+        console.say(f"{console.clean(store.target)}: {store.prepared}{also}")

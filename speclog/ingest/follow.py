@@ -101,7 +101,7 @@ class _Follower:
                 session.flushed = True
             origin = Origin(self.path, self.reader.bytes, names)
             with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
-                store.append(rows | session_frames(live, origin, self._written))
+                store.append(rows | session_frames(live, origin, self._written), sum_up=last)
             self._done |= {s.index for s in live if s.followed}
             self.fresh = False
         return [summarise(self.path, s, names[s.index], None, []) for s in sessions]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from speclog.store import engine, schema
+from speclog.store import engine, schema, summaries
 
 if TYPE_CHECKING:
     from speclog.store.handle import Store
@@ -42,7 +42,9 @@ class Collected:
 
 
 def collect(store: Store, *, older_than: timedelta, dry_run: bool = False) -> Collected:
-    """Delete what died more than ``older_than`` ago, then compact; with ``dry_run`` only count.
+    """Delete what died more than ``older_than`` ago, sum up runs that are not (`summaries`), then compact.
+
+    With ``dry_run`` only count.
 
     Raises StoreError when the store fails; the deletion is one transaction, the compaction changes no row.
     """
@@ -53,6 +55,7 @@ def collect(store: Store, *, older_than: timedelta, dry_run: bool = False) -> Co
         done.bytes_after = done.bytes_before
         return done
     store.transaction(lambda: _delete(store, cutoff, done))
+    store.transaction(lambda: summaries.write(store))
     if store.is_lake:
         _compact_lake(store, older_than, done)
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from speclog.errors import StoreError, UsageError
-from speclog.store import engine, guard, problems, schema, template
+from speclog.store import engine, guard, problems, schema, summaries, template
 from speclog.store.target import Target, parse_target
 
 if TYPE_CHECKING:
@@ -151,17 +151,18 @@ class Store:
         )
         return str(newest[0][0])
 
-    def append(self, frames: Mapping[str, pl.DataFrame]) -> None:
+    def append(self, frames: Mapping[str, pl.DataFrame], *, sum_up: bool = True) -> None:
         """Append frames to raw tables in one transaction: all rows or none.
 
         ``frames`` maps table name to rows; a column the frame lacks becomes NULL. On a lake the transaction
         is tried again when it meets another writer's, or when the catalog's server restarts, until the lock
         timeout; with a ``raw_ingest`` row among the frames it is never written twice.
+        ``sum_up`` as in `insert`.
         Raises StoreError when the store is full, gone or unreachable; then nothing of it was written.
         """
 
         def write() -> None:
-            self.insert(frames)
+            self.insert(frames, sum_up=sum_up)
 
         ingests = frames.get("raw_ingest")
         self.transaction(write, committed=None if ingests is None else lambda: self._has(ingests))
@@ -237,10 +238,17 @@ class Store:
             self._in_transaction = False
         return done
 
-    def insert(self, frames: Mapping[str, pl.DataFrame]) -> None:
-        """Append frames within `transaction`: for rows too many to hold until all are read."""
+    def insert(self, frames: Mapping[str, pl.DataFrame], *, sum_up: bool = True) -> None:
+        """Append frames within `transaction`: for rows too many to hold until all are read.
+
+        ``raw_ingest`` among them ends an ingest: all its rows are there, and unless ``sum_up`` is false (more
+        will come soon) its runs are summed up (`summaries`).
+        """
         for table, frame in frames.items():
             self._insert(table, frame)
+        if sum_up and "raw_ingest" in frames:
+            run_ids = frames["raw_ingest"]["run_id"].unique().to_list()
+            summaries.write(self, run_ids, limit=summaries.AT_ONCE)
 
     def _insert(self, table: str, frame: pl.DataFrame) -> None:
         if frame.is_empty():

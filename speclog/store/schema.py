@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from speclog import __version__, resources
 from speclog.errors import SpeclogError, StoreError
-from speclog.store import catalogue
+from speclog.store import catalogue, summaries
 
 if TYPE_CHECKING:
     from speclog.store.handle import Store
@@ -74,7 +75,25 @@ def definitions() -> tuple[Definition, ...]:
     ]
     tables = [item for item in shipped if item.part == "tables"]
     catalogues = [Definition(name, "catalogue", sql) for name, sql in catalogue.views()]
+    catalogues.append(_level_method(shipped))
     return (*tables, *catalogues, *(item for item in shipped if item.part != "tables"))
+
+
+LEVEL_METHOD = (
+    "batch_mix_of", "decode_window_of", "level_window_of", "level_count_of", "level_line_of", "rank_level_of",
+)  # fmt: skip
+"""What decides the numbers that `summaries` keeps."""
+
+
+def _level_method(shipped: Sequence[Definition]) -> Definition:
+    """View ``level_method``: what the SQL behind the kept numbers hashes to, comments left out."""
+    parts = [
+        " ".join(re.sub(r"--[^\n]*", "", item.sql).split()) for item in shipped if item.name in LEVEL_METHOD
+    ]
+    value = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return Definition(
+        "level_method", "catalogue", f"CREATE OR REPLACE VIEW level_method AS SELECT '{value}' AS method;"
+    )
 
 
 def _object_name(path: Path) -> str:
@@ -160,6 +179,8 @@ def _install(store: Store) -> None:
     for item in definitions():
         _run(store, item.name, item.sql)
     _drop_retired(store)
+    if version is not None:  # another method may be in use now
+        summaries.write(store, limit=summaries.AT_REFRESH)
     now = datetime.now(UTC).replace(tzinfo=None)
     facts = {
         "schema_version": str(SCHEMA_VERSION),

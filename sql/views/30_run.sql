@@ -1,5 +1,5 @@
--- run: one row a run. Grain: run_id. Inputs: raw_run, current_ingest, server_arg, fact, annotation.
--- speculative: speculative_algorithm is set, or (no server_args line) some window printed an accept length; NULL when unknown.
+-- run: one row a run. Grain: run_id. Inputs: raw_run, current_ingest, run_reading, server_arg, annotation.
+-- speculative, rounds_per_window: see run_reading.
 CREATE OR REPLACE VIEW run AS
 WITH arg AS (
     SELECT
@@ -11,14 +11,8 @@ WITH arg AS (
         max(value) FILTER (name = 'speculative_num_draft_tokens') AS draft_tokens,
         max(value) FILTER (name = 'tp_size') AS tp_size,
         max(value) FILTER (name = 'dp_size') AS dp_size,
-        max(value) FILTER (name = 'pp_size') AS pp_size,
-        max(value) FILTER (name = 'decode_log_interval') AS decode_log_interval,
-        count(*) AS n
+        max(value) FILTER (name = 'pp_size') AS pp_size
     FROM server_arg GROUP BY run_id
-),
-printed AS (
-    SELECT run_id, ingest_id, count(*) AS n_windows, count(accept_len_raw) AS n_accept
-    FROM raw_decode_window GROUP BY run_id, ingest_id
 ),
 tag AS (
     SELECT run_id, max(value) FILTER (key = 'tag') AS tag, max(value) FILTER (key = 'note') AS note
@@ -34,10 +28,7 @@ SELECT
     r.version_max,
     r.version_source,
     CASE WHEN a.model_path = 'null' THEN NULL ELSE trim(a.model_path, '"') END AS model,
-    CASE
-        WHEN a.n IS NOT NULL THEN coalesce(a.algorithm, 'null') <> 'null'
-        WHEN p.n_windows > 0 THEN p.n_accept > 0
-    END AS speculative,
+    p.speculative,
     CASE WHEN a.algorithm = 'null' THEN NULL ELSE trim(a.algorithm, '"') END AS algorithm,
     TRY_CAST(a.steps AS INTEGER) AS steps,
     TRY_CAST(a.topk AS INTEGER) AS topk,
@@ -45,7 +36,7 @@ SELECT
     TRY_CAST(a.tp_size AS INTEGER) AS tp_size,
     TRY_CAST(a.dp_size AS INTEGER) AS dp_size,
     TRY_CAST(a.pp_size AS INTEGER) AS pp_size,
-    coalesce(TRY_CAST(a.decode_log_interval AS INTEGER), 40) AS rounds_per_window,
+    p.rounds_per_window,
     r.served,
     r.end_reason,
     r.synthetic,
@@ -53,7 +44,7 @@ SELECT
     r.ready_at,
     r.ended_at,
     r.utc_offset_s,
-    coalesce(p.n_windows, 0) AS windows,
+    p.n_windows AS windows,
     r.profile,
     r.overlays,
     r.arm,
@@ -76,6 +67,6 @@ FROM (
 ) AS r
 JOIN current_ingest AS i USING (run_id, ingest_id)
 LEFT JOIN arg AS a ON a.run_id = r.run_id
-LEFT JOIN printed AS p ON p.run_id = r.run_id AND p.ingest_id = r.ingest_id
+JOIN run_reading AS p ON p.run_id = r.run_id
 LEFT JOIN tag AS t ON t.run_id = r.run_id
 WHERE r.place = 1;

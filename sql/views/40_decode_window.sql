@@ -1,37 +1,4 @@
 -- decode_window: one row a decode line with its round time, context and whether it is clean. Grain: (run_id, source_index, line_no).
--- Inputs: raw_decode_window, run, batch_mix. round_ms = running_req * tau / gen_tok_s * 1000 (design: exact, as throughput and accept length
--- share the window); context = middle of the window, token / running_req - rounds * tau / 2.
--- mixed: requests of unequal length share the batch (batch_mix; false for a single request).
--- excluded: why the window is not clean ('warmup', 'first', 'prefill', 'batch changed', 'empty', 'no throughput'), NULL when it is.
+-- Inputs, formulas and columns: decode_window_of. excluded: why a window is not clean, NULL when it is.
 CREATE OR REPLACE VIEW decode_window AS
-WITH w AS (
-    SELECT
-        d.*,
-        r.name AS run,
-        r.speculative,
-        r.rounds_per_window,
-        d.running_req > 1 AND coalesce(m.mixed, true) AS mixed,
-        CASE WHEN r.speculative THEN d.accept_len ELSE 1.0 END AS tau,
-        lag(d.running_req) OVER line AS previous_req,
-        row_number() OVER line AS place
-    FROM raw_decode_window AS d
-    JOIN run AS r USING (run_id, ingest_id)
-    LEFT JOIN batch_mix AS m USING (run_id, ingest_id, source_index, line_no)
-    WINDOW line AS (PARTITION BY d.run_id, d.source_index, d.dp_rank, d.pp_rank ORDER BY d.line_no)
-)
-SELECT
-    run_id, run, source_index, line_no, ts, dp_rank, pp_rank, tp_rank, running_req, token, token_usage, tau, accept_len,
-    accept_len_raw, accept_rate_raw, graph, gen_tok_s, queue_req, retracted_req, prefills_since, step, warmup,
-    rounds_per_window AS rounds,
-    running_req * tau / nullif(gen_tok_s, 0) * 1000 AS round_ms,
-    token / nullif(running_req, 0) - rounds_per_window * tau / 2 AS context,
-    mixed,
-    CASE
-        WHEN warmup THEN 'warmup'
-        WHEN place = 1 THEN 'first'
-        WHEN prefills_since > 0 THEN 'prefill'
-        WHEN coalesce(token, 0) <= 0 OR running_req <= 0 THEN 'empty'
-        WHEN running_req <> previous_req THEN 'batch changed'
-        WHEN coalesce(gen_tok_s, 0) <= 0 OR tau IS NULL THEN 'no throughput'
-    END AS excluded
-FROM w;
+SELECT * FROM decode_window_of('run_reading');

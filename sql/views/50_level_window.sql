@@ -1,20 +1,3 @@
--- level_window: the decode windows that count once: one pipeline rank and one tensor rank a data-parallel rank.
--- Grain: (run_id, source_index, line_no). Inputs: decode_window.
--- half_span: a window covers the contexts from context - half_span to context + half_span (it advances rounds * tau tokens a request).
--- eager: the window's last round ran without a CUDA graph; such windows form a level part of their own, never averaged in.
--- mixed: requests of unequal length share the batch; likewise a part of their own.
--- Caveat: every rank of a pipeline prints the same steps (the lowest is kept); each DP rank has its own requests (all are kept).
+-- level_window: the decode windows that count once. Grain: (run_id, source_index, line_no). Inputs, columns, caveats: level_window_of.
 CREATE OR REPLACE VIEW level_window AS
-SELECT
-    run_id, run, source_index, line_no, ts, dp_rank, running_req AS batch_size, tau, round_ms, context, gen_tok_s,
-    rounds * tau / 2 AS half_span, coalesce(NOT graph, false) AS eager, mixed, queue_req, retracted_req, step, excluded
-FROM (
-    SELECT
-        *,
-        dense_rank() OVER (
-            PARTITION BY run_id, dp_rank
-            ORDER BY coalesce(pp_rank, 0), source_index, coalesce(tp_rank, 0)
-        ) AS stream
-    FROM decode_window
-)
-WHERE stream = 1 AND running_req > 0;
+SELECT * FROM level_window_of('run_reading');

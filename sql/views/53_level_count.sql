@@ -1,20 +1,9 @@
--- level_count: counts and medians of each level, without its line. Grain: (run_id, batch_size). Inputs: level_window.
--- Everything but n_windows and dp_ranks is over the clean windows; tok_s is one rank's median times the data-parallel ranks.
+-- level_count: counts and medians of each level, without its line. Grain: (run_id, batch_size).
+-- Inputs: summed_run, raw_level; of runs without a summary their windows (open_window). Columns: see level_count_of.
 CREATE OR REPLACE VIEW level_count AS
 SELECT
-    run_id,
-    any_value(run) AS run,
-    batch_size,
-    count(*) AS n_windows,
-    count(DISTINCT coalesce(dp_rank, 0)) AS dp_ranks,
-    count(*) FILTER (excluded IS NULL) AS n_clean,
-    avg(tau) FILTER (excluded IS NULL) AS tau,
-    median(round_ms) FILTER (excluded IS NULL) AS round_ms,
-    mad(round_ms) FILTER (excluded IS NULL) AS round_mad_ms,
-    median(gen_tok_s) FILTER (excluded IS NULL) * count(DISTINCT coalesce(dp_rank, 0)) AS tok_s,
-    count(*) FILTER (excluded IS NULL AND eager) AS graph_off,
-    count(*) FILTER (excluded IS NULL AND queue_req > 0) AS queueing,
-    min(line_no) FILTER (excluded IS NULL) AS first_line,
-    max(line_no) FILTER (excluded IS NULL) AS last_line
-FROM level_window
-GROUP BY run_id, batch_size;
+    s.run_id, s.name AS run, l.batch_size, l.n_windows, l.dp_ranks, l.n_clean, l.tau, l.round_ms, l.round_mad_ms, l.tok_s,
+    l.graph_off, l.queueing, l.first_line, l.last_line
+FROM summed_run AS s JOIN raw_level AS l ON l.summary_id = s.summary_id
+UNION ALL BY NAME
+SELECT * FROM level_count_of('open_window');

@@ -1,17 +1,15 @@
 -- measured: what a run's own lines say about how it was measured, as factors. Grain: (run_id, name).
--- Inputs: raw_decode_window, event, run, env_var, bench_result. Windows here are those without a prefill and with requests.
+-- Inputs: rank_level, event, run, env_var, bench_result. Windows here are those without a prefill and with requests.
 CREATE OR REPLACE VIEW measured AS
 WITH runs AS MATERIALIZED (
     SELECT run_id, served, server_args_line, speculative, steps FROM run
 ),
 windows AS (
     SELECT
-        i.run_id, d.running_req AS batch_size, count(*) AS n, count(*) FILTER (d.graph) AS graphs,
-        count(d.graph) AS graph_known, count(*) FILTER (d.queue_req > 0) AS queueing,
-        count(*) FILTER (d.retracted_req > 0) AS retracting, avg(d.accept_len) AS tau, min(d.line_no) AS line_no
-    FROM raw_decode_window AS d JOIN current_ingest AS i USING (ingest_id)
-    WHERE d.running_req > 0 AND d.prefills_since = 0
-    GROUP BY i.run_id, d.running_req
+        run_id, batch_size, CAST(sum(n) AS BIGINT) AS n, CAST(sum(graphs) AS BIGINT) AS graphs,
+        CAST(sum(graph_known) AS BIGINT) AS graph_known, CAST(sum(queueing) AS BIGINT) AS queueing,
+        CAST(sum(retracting) AS BIGINT) AS retracting, sum(accept_sum) / nullif(sum(accept_n), 0) AS tau, min(line_no) AS line_no
+    FROM rank_level GROUP BY run_id, batch_size
 ),
 whole AS MATERIALIZED (
     SELECT

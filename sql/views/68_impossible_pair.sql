@@ -1,17 +1,10 @@
 -- impossible_pair: speculative and plain runs whose numbers cannot both be right under one configuration: at some batch size the speculative
 -- run is faster by more than its accept length, so its round (draft, verify of several tokens, re-extend) would be shorter than a plain step.
--- Grain: (candidate, baseline), the worst batch size. Inputs: raw_decode_window, arm. Five per cent are granted to noise; levels with fewer than
+-- Grain: (candidate, baseline), the worst batch size. Inputs: rank_level. Five per cent are granted to noise; levels with fewer than
 -- four windows, or whose contexts do not overlap, are left out.
 CREATE OR REPLACE VIEW impossible_pair AS
 WITH rough AS MATERIALIZED (
-    SELECT
-        i.run_id, d.running_req AS batch_size, median(d.gen_tok_s) AS tok_s, avg(d.accept_len) AS tau,
-        min(d.token / d.running_req) AS context_min, max(d.token / d.running_req) AS context_max,
-        min(d.line_no) AS first_line
-    FROM raw_decode_window AS d JOIN current_ingest AS i USING (ingest_id)
-    WHERE d.running_req > 0 AND d.prefills_since = 0 AND d.gen_tok_s > 0 AND d.token > 0 AND NOT coalesce(d.warmup, false)
-    GROUP BY i.run_id, d.running_req, d.dp_rank, d.pp_rank
-    HAVING count(*) >= 4
+    SELECT run_id, batch_size, tok_s, tau, context_min, context_max, first_line FROM rank_level WHERE n_steady >= 4
 )
 SELECT
     c.run_id AS candidate, b.run_id AS baseline,

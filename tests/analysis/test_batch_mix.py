@@ -83,7 +83,7 @@ def test_like_is_compared_with_like(new_store: Make) -> None:
         line_no=pl.col("line_no") + pl.when(pl.col("line_no") > 106).then(2).otherwise(0)
     )
     base = served("base", [(5.0, equal)], speculative=False)
-    store = new_store(*spec, *base)
+    store = new_store(*reversed(spec), *reversed(base))
     names, rows = store.result("SELECT * FROM break_even WHERE batch_size = 8")
     row = dict(zip(names, rows[0], strict=True))
     assert row["n_candidate"] == 5
@@ -99,7 +99,7 @@ def test_like_is_compared_with_like(new_store: Make) -> None:
 def test_mixed_against_equal_is_said(new_store: Make) -> None:
     spec = served("spec", [(9.0, [(90, 0, 1, 316), (91, 1, 7, 1077)])], speculative=True)
     base = served("base", [(5.0, [(90, 0, 8, 1024)])], speculative=False)
-    store = new_store(*spec, *base)
+    store = new_store(*reversed(spec), *reversed(base))
     sides = [
         Side([store.frame("SELECT * FROM decode_window WHERE run = ?", [name])]) for name in ("spec", "base")
     ]

@@ -66,7 +66,7 @@ def test_gc_deletes_only_what_no_view_shows(two_runs: str) -> None:
         assert store.rows("SELECT count(*) FROM raw_decode_window") == [(count,)]
         done = collect(store, older_than=NOW)
         assert (done.superseded_ingests, done.removed_runs, done.rows) == (1, 0, would.rows)
-        assert done.rows == 1 + 5 + 5 + 2 + 1  # run, arguments, windows, events, ingest
+        assert done.rows == 1 + 5 + 5 + 2 + 1 + 4  # run, arguments, windows, events, ingest, summary
         assert {name: store.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in shown} == shown
         again = collect(store, older_than=NOW)
         assert (again.superseded_ingests, again.rows) == (0, 0)

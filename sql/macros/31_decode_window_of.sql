@@ -1,0 +1,43 @@
+-- decode_window_of(reading): one row a decode line with its round time, context and whether it is clean, of the runs of a relation like
+-- run_reading. Grain: (run_id, source_index, line_no). Inputs: reading, raw_decode_window, batch_mix_of. View decode_window: all runs.
+-- round_ms = running_req * tau / gen_tok_s * 1000 (design: exact, as throughput and accept length
+-- share the window); context = middle of the window, token / running_req - rounds * tau / 2.
+-- mixed: requests of unequal length share the batch (batch_mix; false for a single request).
+-- excluded: why the window is not clean ('warmup', 'first', 'prefill', 'batch changed', 'empty', 'no throughput'), NULL when it is.
+CREATE OR REPLACE MACRO decode_window_of(reading) AS TABLE
+WITH chosen AS MATERIALIZED (
+    SELECT run_id, ingest_id, name, speculative, rounds_per_window FROM query_table(reading)
+),
+w AS (
+    SELECT
+        d.* EXCLUDE (run_id, ingest_id),
+        r.run_id,
+        r.name AS run,
+        r.speculative,
+        r.rounds_per_window,
+        d.running_req > 1 AND coalesce(m.mixed, true) AS mixed,
+        CASE WHEN r.speculative THEN d.accept_len ELSE 1.0 END AS tau,
+        lag(d.running_req) OVER line AS previous_req,
+        row_number() OVER line AS place
+    FROM raw_decode_window AS d
+    JOIN chosen AS r ON d.run_id = r.run_id AND d.ingest_id = r.ingest_id
+    LEFT JOIN batch_mix_of(reading) AS m
+        ON m.run_id = r.run_id AND m.ingest_id = r.ingest_id AND m.source_index = d.source_index AND m.line_no = d.line_no
+    WINDOW line AS (PARTITION BY r.run_id, d.source_index, d.dp_rank, d.pp_rank ORDER BY d.line_no)
+)
+SELECT
+    run_id, run, source_index, line_no, ts, dp_rank, pp_rank, tp_rank, running_req, token, token_usage, tau, accept_len,
+    accept_len_raw, accept_rate_raw, graph, gen_tok_s, queue_req, retracted_req, prefills_since, step, warmup,
+    rounds_per_window AS rounds,
+    running_req * tau / nullif(gen_tok_s, 0) * 1000 AS round_ms,
+    token / nullif(running_req, 0) - rounds_per_window * tau / 2 AS context,
+    mixed,
+    CASE
+        WHEN warmup THEN 'warmup'
+        WHEN place = 1 THEN 'first'
+        WHEN prefills_since > 0 THEN 'prefill'
+        WHEN coalesce(token, 0) <= 0 OR running_req <= 0 THEN 'empty'
+        WHEN running_req <> previous_req THEN 'batch changed'
+        WHEN coalesce(gen_tok_s, 0) <= 0 OR tau IS NULL THEN 'no throughput'
+    END AS excluded
+FROM w;
