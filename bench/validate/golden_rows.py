@@ -19,7 +19,12 @@ ROWS = [
     ("sglang#23336, static 3 steps", 3.04, 767.8 / 447.2, "1.77"),
     ("sglang#23336, static 7 steps", 4.52, 732.3 / 447.2, "2.76"),
     ("sglang#23336, adaptive", 4.43, 791.2 / 447.2, "2.50"),
+    ("sglang#21599, high acceptance, static 1 step", 2.00, 620.6 / 460.7, "1.48"),
+    ("sglang#21599, static 3 steps", 3.88, 954.8 / 460.7, "1.87"),
+    ("sglang#21599, static 7 steps", 6.25, 999.0 / 460.7, "2.88"),
 ]
+# vllm#16035, Llama-3-8B, MT-bench, one request: tok/s without speculation; draft tokens: accept length, tok/s, break-even
+VLLM = (128.64, {2: (1.89, 175.49, "1.385"), 4: (2.08, 165.65, "1.615")}, "0.115")
 SURVIVAL = ".83 .60 .45 .36 .22 .16 .09 .06"
 EXPERTS = {384: "3.88 3.54 3.16 2.59 1.90 1.35 1.07 1.00", 160: "3.71 3.02 2.40 1.72 1.24 1.04 1.00 1.00"}
 EXPERTS[128] = "3.64 2.83 2.17 1.53 1.14 1.02 1.00 1.00"
@@ -33,6 +38,7 @@ def section(data: Data) -> Section:
     for where, tau, speedup, expected in ROWS:
         value = f"{theory.break_even_from(tau, speedup):.2f}"
         found.claim(where, expected, value, value == expected)
+    _vllm(found)
     _kimi(found)
     for total, expected in EXPERTS.items():
         experts = Experts(total, 8)
@@ -46,6 +52,16 @@ def section(data: Data) -> Section:
             value == expected,
         )
     return found
+
+
+def _vllm(found: Section) -> None:
+    plain, runs, step = VLLM
+    stars = {k: theory.break_even_from(tau, tok_s / plain) for k, (tau, tok_s, _) in runs.items()}
+    for k, (_, _, expected) in runs.items():
+        value = f"{stars[k]:.3f}"
+        found.claim(f"vllm#16035 EAGLE Llama-3-8B, {k} draft tokens", expected, value, value == expected)
+    cost = f"{(stars[4] - stars[2]) / 2:.3f}"
+    found.claim("vllm#16035, a draft token costs, in plain steps (slope over k)", step, cost, cost == step)
 
 
 def _kimi(found: Section) -> None:
