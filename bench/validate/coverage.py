@@ -67,7 +67,15 @@ def run(rng: np.random.Generator, a: float, c: float, n: int, correlation: float
             "pp_rank": 0,
             "tp_rank": 0,
         }
-        | {"graph": True, "rounds": 40, "excluded": None, "context": context, "round_ms": times, "tau": taus},
+        | {
+            "graph": True,
+            "mixed": False,
+            "rounds": 40,
+            "excluded": None,
+            "context": context,
+            "round_ms": times,
+            "tau": taus,
+        },
         schema_overrides={"excluded": pl.String()},
     )
 
