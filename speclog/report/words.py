@@ -191,5 +191,8 @@ def change(section: Section) -> str:
     level = fair.main_level
     if first is None or level.speedup is None:
         return f"{said} ({cause})."
-    turn = "the conclusion turns round" if (first - 1) * (level.speedup - 1) < 0 else "the size changes"
+    turned = (first - 1) * (level.speedup - 1) < 0
+    if naive.verdict == "fair" and not turned:
+        return ""
+    turn = "the conclusion turns round" if turned else "the size changes"
     return f"{said} ({cause}); on equal terms it {outcome(level)}: {turn}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from speclog.report import numbers
@@ -10,49 +11,68 @@ from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Row
 
 QUESTION = "Which setting is fastest?"
-COLUMNS = ("setting", "run", "round_ms", "round_mad_ms", "low_ms", "high_ms", "change_pct", "n_clean")
+COLUMNS = ("setting", "runs", "n_runs", "round_ms", "low_ms", "high_ms", "change_pct", "n_clean")
+NOTE = (
+    "A setting's runs are pooled: the bar is the mean of their rounds. Whiskers: from the fastest to the "
+    "slowest of the runs; with one run, the median absolute deviation of its windows. "
+    "Where they overlap, this ranks nothing."
+)
 
 
 def chart(key: str, factor: str, settings: Sequence[Row]) -> Chart | Absent:
     """Round times of runs that differ only in ``factor``, fastest first.
 
-    ``settings`` are rows of setting, run, round_ms, round_mad_ms, n_clean.
+    ``settings`` are rows of setting, run, round_ms, round_mad_ms, n_clean, one a run.
     """
-    known = sorted(
-        (row for row in settings if row.get("round_ms") is not None), key=lambda row: row["round_ms"]
-    )
-    if len(known) < 2:
-        return Absent(f"sweep-{key}", QUESTION, f"fewer than two runs differ only in {factor}")
-    best, worst = known[0], known[-1]
-    points = [_point(row, best["round_ms"]) for row in known]
+    known = [row for row in settings if row.get("round_ms") is not None]
+    points = sorted((_pooled(rows) for rows in _by_setting(known)), key=lambda point: point["round_ms"])
+    if len(points) < 2:
+        return Absent(f"sweep-{key}", QUESTION, f"fewer than two settings differ only in {factor}")
+    for point in points:
+        point["change_pct"] = 100 * (point["round_ms"] / points[0]["round_ms"] - 1)
     rows = base.data(f"sweep-{key}", points, COLUMNS)
-    title = (
-        f"{best['setting']} is fastest: {numbers.ms(best['round_ms'])} ms a round, "
-        f"{100 * (worst['round_ms'] / best['round_ms'] - 1):.0f} % before the slowest"
-    )
     alt_text = f"Ranking by {factor}: " + "; ".join(
         f"{p['setting']} {numbers.ms(p['round_ms'])} ms" for p in points
     )
-    note = "Whiskers: median absolute deviation of one run's windows. Where they overlap, this ranks nothing."
-    return Chart(
-        rows.name,
-        QUESTION,
-        title,
-        f"{alt_text}.",
-        base.spec(_draw, height=26 * len(points) + 20),
-        (rows,),
-        note,
+    drawn = base.spec(_draw, height=26 * len(points) + 20)
+    return Chart(rows.name, QUESTION, _title(points), f"{alt_text}.", drawn, (rows,), NOTE)
+
+
+def _title(points: Sequence[Row]) -> str:
+    best, second, worst = points[0], points[1], points[-1]
+    if best["high_ms"] >= second["low_ms"]:
+        return f"{_short(best['setting'])} and {_short(second['setting'])} are first and cannot be told apart"
+    return (
+        f"{_short(best['setting'])} is fastest: {numbers.ms(best['round_ms'])} ms a round; "
+        f"the slowest takes {worst['change_pct']:.0f} % longer"
     )
 
 
-def _point(row: Row, best: float) -> Row:
-    spread = row.get("round_mad_ms") or 0.0
-    change = 100 * (row["round_ms"] / best - 1)
+def _short(setting: str) -> str:
+    """A setting of many variables by its first one."""
+    first, *rest = setting.split(" ")
+    return f"{first} with {len(rest)} more" if len(rest) > 1 and "=" in first else setting
+
+
+def _by_setting(rows: Sequence[Row]) -> list[list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["setting"], []).append(row)
+    return list(found.values())
+
+
+def _pooled(rows: Sequence[Row]) -> Row:
+    """One setting's runs as one row; a bar each would be stacked into a sum."""
+    rounds = [row["round_ms"] for row in rows]
+    spread = (rows[0].get("round_mad_ms") or 0.0) if len(rows) == 1 else 0.0
     return {
-        **row,
-        "low_ms": row["round_ms"] - spread,
-        "high_ms": row["round_ms"] + spread,
-        "change_pct": change,
+        "setting": rows[0]["setting"],
+        "runs": ", ".join(row["run"] for row in rows),
+        "n_runs": len(rows),
+        "round_ms": fmean(rounds),
+        "low_ms": min(rounds) - spread,
+        "high_ms": max(rounds) + spread,
+        "n_clean": sum(row["n_clean"] or 0 for row in rows),
     }
 
 
@@ -65,7 +85,7 @@ def _draw() -> Any:
         x=alt.X("round_ms:Q", title="round (ms)"),
         tooltip=[
             alt.Tooltip("setting:N"),
-            alt.Tooltip("run:N"),
+            alt.Tooltip("runs:N"),
             alt.Tooltip("round_ms:Q", format=".3f"),
             alt.Tooltip("change_pct:Q", format="+.1f", title="slower than the best (%)"),
             alt.Tooltip("n_clean:Q", title="clean windows"),
