@@ -40,6 +40,12 @@ class Block:
         """Line i; bytes that are not UTF-8 become U+FFFD."""
         return self.data[self.starts[i] : self.ends[i]].decode("utf-8", "replace")
 
+    def texts(self, rows: Places) -> list[str]:
+        """Some lines, as `text` gives them."""
+        data = self.data
+        places = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        return [data[start:end].decode("utf-8", "replace") for start, end in places]
+
     def pieces(self, start: int, stop: int) -> Iterator[memoryview]:
         """The bytes of lines ``start`` up to ``stop``: as few pieces as there are gaps, no newline behind."""
         if start >= stop:

@@ -60,7 +60,7 @@ class BatchReader:
         rest = np.arange(block.height)
         for layout in list(self.layouts):
             rest = _take(layout, block, rest, into)
-        others = {i: block.text(i) for i in rest.tolist()}
+        others = dict(zip(rest.tolist(), block.texts(rest), strict=True))
         maybe = _heads().search
         for i in [i for i, text in others.items() if maybe(text)]:
             kind = kind_in(others.get(i, ""))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speclog.formats.block import Block, block_of
+from speclog.formats.block import Block, Places, block_of
 from speclog.formats.columns import Batches, BatchReader
 from speclog.ingest.cleaning import clean
 from speclog.ingest.lines import Sieve, Sifted
@@ -29,7 +29,8 @@ class Parsed:
     """A stretch read by itself. Line numbers count from 0 at its first line.
 
     ``typed``: batch rows by table. ``others``: (number, text) of all other kept lines. ``kept``: every kept
-    line. ``buffers``: those that kept lines still lie in.
+    line. ``places``: numbers of kept lines and the bytes they begin at. ``buffers``: those that kept lines
+    still lie in.
     """
 
     size: int = 0
@@ -37,9 +38,18 @@ class Parsed:
     typed: dict[str, pl.DataFrame] = field(default_factory=dict)
     others: list[tuple[int, str]] = field(default_factory=list)
     kept: list[Block] = field(default_factory=list)
+    places: list[tuple[Places, Places]] = field(default_factory=list)
     buffers: list[bytearray] = field(default_factory=list)
     tail_time: datetime | None = None
     binary: bool = False
+
+    def place_of(self, number: int) -> int:
+        """The byte that a kept line begins at; that of the next kept line if it was not kept."""
+        for numbers, places in self.places:
+            at = int(np.searchsorted(numbers, number))
+            if at < len(numbers):
+                return int(places[at])
+        return self.size
 
     def text_of(self, number: int) -> str:
         """The text of a kept line."""
@@ -71,6 +81,7 @@ class ChunkParser:
                 self._read(sifted.block, found, batches)
             else:
                 pile.append(sifted)
+            found.places.append((sifted.numbers, sifted.places + found.size))
             tails.append(bytes(data[max(size - _TAIL, 0) : size]))
             found.binary |= data.find(0, 0, min(size, 65536)) >= 0
             found.size += size

@@ -28,10 +28,9 @@ Written = set[tuple[int, str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where sessions come from: path as given, bytes of the file, and the name of each session's run."""
+    """Where sessions come from: path as given, and the name of each session's run."""
 
     source: str
-    size: int
     names: Mapping[int, str]
 
 
@@ -255,7 +254,7 @@ def _ingest(session: Session, origin: Origin) -> Row:
         "speclog_version": __version__,
         "ingested_at": datetime.now(UTC).replace(tzinfo=None),
         "status": "complete",
-        "bytes": origin.size,
+        "bytes": session.size,
         "lines": session.lines,
         "first_line": session.first_line,
         "last_line": session.last_line,

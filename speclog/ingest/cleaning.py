@@ -6,7 +6,7 @@ Few such lines (a start-up's) are cleaned one by one, many (a wrapped log's) as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -32,9 +32,11 @@ def clean(block: Block) -> Block:
     rows = _odd(block)
     if not len(rows):
         return block
-    texts = [block.text(i) for i in rows.tolist()]
+    texts = block.texts(rows)
     if len(rows) <= _FEW:
-        pairs = [(row, text) for row, raw in zip(rows.tolist(), texts, strict=True) for text in cleaned(raw)]
+        pairs = [
+            (row, line) for row, text in zip(rows.tolist(), texts, strict=True) for line in cleaned(text)
+        ]
     else:
         pairs = list(cleaned_columns(rows, texts).iter_rows())
     return _replaced(block, rows, pairs)
@@ -97,26 +99,33 @@ def _wrap() -> re.Pattern[str]:
     return re.compile(rust_wrap_pattern())
 
 
-def cleaned(text: str) -> Iterator[str]:
-    """The lines that a line is when cut at its carriage returns, clean; bars and noise left out."""
+def cleaned(text: str) -> list[str]:
+    """The lines that a line is when cut at its carriage returns, clean; bars, noise and gaps left out."""
+    parts = text.rstrip("\r").split("\r") if "\r" in text else [text]
+    if len(parts) > 1:
+        parts = [part for part in parts if part]
+    has_bar, wrap = _bar().search, _wrap().sub
+    if not _MAYBE_HIDDEN.search(text):  # nothing but bars, and lines of programs that are no server
+        return [wrap("", part, 1) for part in parts if not has_bar(part)]
+    return [line for part in parts if (line := _cleaned_part(part)) is not None]
+
+
+_MAYBE_HIDDEN = re.compile(r'\[20|["{\x1b\ufeff]')
+
+
+def _cleaned_part(part: str) -> str | None:
+    if find_noise(part) is not None:
+        return None
+    line = _ANSI.sub("", part) if "\x1b" in part else part
+    if line.startswith("[20"):
+        return line
     has_bar = _bar().search
-    for part in text.rstrip("\r").split("\r"):
-        if find_noise(part) is not None:
-            continue
-        line = _ANSI.sub("", part) if "\x1b" in part else part
-        if line.startswith("[20"):
-            yield line
-            continue
-        if has_bar(line):
-            if not _suspicious(line):
-                continue
-            if glued := _BEHIND_BAR.search(line):
-                line = glued[1]
-        line = _wrap().sub("", line, count=1)
-        if not line.startswith("[20") and _suspicious(line):
-            line = unwrap(line[:_MAX_LINE])
-        if line.startswith("[20") or not has_bar(line):
-            yield line
+    if has_bar(line) and (glued := _BEHIND_BAR.search(line)):
+        line = glued[1]
+    line = _wrap().sub("", line, count=1)
+    if not line.startswith("[20") and _suspicious(line):
+        line = unwrap(line[:_MAX_LINE])
+    return line if line.startswith("[20") or not has_bar(line) else None
 
 
 _QUOTED = re.compile(r'\s*"')
@@ -132,7 +141,9 @@ def cleaned_columns(rows: Places, texts: Sequence[str]) -> pl.DataFrame:
     frame = pl.DataFrame({"row": rows, "text": pl.Series(texts, dtype=pl.String)})
     if frame["text"].str.contains("\r", literal=True).any():
         parts = _TEXT.str.strip_chars_end("\r").str.split("\r")
-        frame = frame.with_columns(parts).explode("text").with_columns(_TEXT.fill_null(""))
+        some = parts.list.eval(pl.element().filter(pl.element() != ""))
+        parts = pl.when(parts.list.len() > 1).then(some).otherwise(parts)
+        frame = frame.with_columns(parts).explode("text").drop_nulls()
     noise = pl.any_horizontal(_TEXT.str.tail(TAIL).str.contains(text, literal=True) for text in drops())
     frame = frame.filter(~noise).with_columns(_TEXT.str.replace_all(ANSI, ""))
     odd = ~frame["text"].str.starts_with("[20")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,22 +15,36 @@ from speclog.ingest.session import Session
 
 def from_record(session: Session, line_no: int, record: Record) -> None:
     """Facts a single line gives: those its declaration names, and the few that need a rule."""
-    fields = record.fields
-    for name, fact in _named_facts(record.kind.engine, record.kind.name):
-        if name in fields:
-            session.set_fact(fact, fields[name], "log", line_no)
-    if session.version is None and fields:
-        session.set_version(fields.get("version") or fields.get("version_old"), "log")
-    rule = _RULES.get(record.kind.name)
-    if rule is not None:
-        rule(session, line_no, record)
+    plan = _plan(record.kind.engine, record.kind.name)
+    if plan is None:
+        return
+    for name, fact in plan.facts:
+        if name in record.fields:
+            session.set_fact(fact, record.fields[name], "log", line_no)
+    for name in plan.versions:
+        session.set_version(record.fields.get(name), "log")
+    if plan.rule is not None:
+        plan.rule(session, line_no, record)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a kind of line says about its session: (field, fact), fields with a version, a rule."""
+
+    facts: tuple[tuple[str, str], ...]
+    versions: tuple[str, ...]
+    rule: Callable[[Session, int, Record], None] | None
 
 
 @cache
-def _named_facts(engine: str, kind: str) -> tuple[tuple[str, str], ...]:
-    """(field, fact) of the fields of a kind whose declaration names a fact."""
+def _plan(engine: str, kind: str) -> _Plan | None:
     found = next(k for k in load_kinds() if (k.engine, k.name) == (engine, kind))
-    return tuple((declared.name, declared.fact) for declared in found.fields if declared.fact)
+    named = {field.name for field in found.fields} | set(found.pattern.groupindex if found.pattern else ())
+    facts = tuple((field.name, field.fact) for field in found.fields if field.fact)
+    free = found.shape == "json"  # its fields are whatever the object has
+    versions = tuple(name for name in ("version", "version_old") if free or name in named)
+    rule = _RULES.get(kind)
+    return _Plan(facts, versions, rule) if facts or versions or rule else None
 
 
 def _weight(session: Session, line_no: int, record: Record) -> None:

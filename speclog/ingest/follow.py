@@ -99,7 +99,7 @@ class _Follower:
             rows = row_frames(self.reader.buffer.take(all_events=last), self.reader.sessions)
             for session in live:
                 session.flushed = True
-            origin = Origin(self.path, self.reader.bytes, names)
+            origin = Origin(self.path, names)
             with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
                 store.append(rows | session_frames(live, origin, self._written), sum_up=last)
             self._done |= {s.index for s in live if s.followed}

@@ -102,6 +102,7 @@ def _join(main: Session, other: Session, path: str) -> None:
     for name, fact in other.facts.items():
         main.facts.setdefault(name, fact)
     main.args = main.args or other.args
+    main.size += other.size
     main.n_windows += other.n_windows
     main.n_prefills += other.n_prefills
     main.n_events += other.n_events
@@ -128,7 +129,7 @@ def _write(
         state = store.known(main.run_id, main.digest.hexdigest(), PARSER_VERSION)
         if state is not None:
             return state
-        origin = Origin(source, sum(reader.bytes for reader, _ in parts), {main.index: _name(source)})
+        origin = Origin(source, {main.index: _name(source)})
 
         def work() -> None:
             for reader, session in parts:

@@ -23,12 +23,16 @@ _RETURN, _NEWLINE = 13, 10
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """What is left of some lines: ``block`` if none was dropped, else ``data`` with their ``numbers``."""
+    """What is left of some lines: ``block`` if none was dropped, else ``data``; and their ``numbers``.
+
+    ``places``: where the kept lines began in the bytes.
+    """
 
     count: int
+    numbers: Places
+    places: Places
     block: Block | None = None
     data: bytes = b""
-    numbers: Places = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass
@@ -53,22 +57,27 @@ class Sieve:
 
         ``first`` is the number of its first line.
         """
+        places = None
         returns = occurrences(data, _RETURN, size)
         if len(returns) and (np.frombuffer(data, np.uint8)[returns + 1] == _NEWLINE).any():
+            places, _ = bounds(data, size)
             text = data[:size].replace(b"\r\n", b"\n")
             data = text + bytes(len(data) - len(text))
             size = len(text)
             returns = occurrences(data, _RETURN, size)
         starts, ends = bounds(data, size)
         count = len(starts)
+        places = starts if places is None else places
         if not self._look(data, size):
-            return Sifted(count, Block(data, starts, ends, np.arange(first, first + count)))
+            numbers = np.arange(first, first + count)
+            return Sifted(count, numbers, places, Block(data, starts, ends, numbers))
         left = self._unlike_noise(data, starts, ends)
         left[np.searchsorted(ends, returns)] = True  # what stands before a carriage return may be no noise
         rows = np.flatnonzero(left)
+        numbers = rows + first
         if len(rows) == count:
-            return Sifted(count, Block(data, starts, ends, rows + first))
-        return Sifted(count, None, b"".join(_runs(data, starts, ends, rows)), rows + first)
+            return Sifted(count, numbers, places, Block(data, starts, ends, numbers))
+        return Sifted(count, numbers, places[rows], None, b"".join(_runs(data, starts, ends, rows)))
 
     def _look(self, data: bytearray, size: int) -> bool:
         """Whether samples of a buffer hold noise; where it stands in its line is learnt from one."""
@@ -111,9 +120,9 @@ def _runs(data: bytearray, starts: Places, ends: Places, rows: Places) -> list[b
 def find_noise(text: str) -> tuple[str, int] | None:
     """(literal, how far from the line's end it begins) of droppable noise; None for any other line."""
     for literal in drops():
-        distance = len(text) - text.rfind(literal)
-        if distance <= min(TAIL, len(text)):
-            return literal, distance
+        at = text.rfind(literal)
+        if at >= 0 and len(text) - at <= TAIL:
+            return literal, len(text) - at
     return None
 
 

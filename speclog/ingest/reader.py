@@ -33,6 +33,7 @@ class LogReader:
         self._splitter = Splitter(self.buffer, source_index, newest)
         self._stitcher = Stitcher(source_index, kept_ranks)
         self._parser = ChunkParser()
+        self._last: tuple[int, int, Parsed] | None = None
 
     @property
     def kept_ranks(self) -> KeptRanks:
@@ -61,10 +62,20 @@ class LogReader:
         self._splitter.take_all(first, chunk.others, batches)
         self._stitcher.add(typed, lambda line: chunk.text_of(line - first), self.sessions, self.buffer)
         self._digest(chunk, first, self.sessions[before - 1 :])
+        for session in self.sessions[before:]:
+            session.first_byte = self._place_of(session.first_line, chunk)
+        self._last = (first, self.bytes, chunk)
         self.lines += chunk.count
         self.bytes += chunk.size
         self.binary |= chunk.binary
         self._splitter.current.see_time(chunk.tail_time)
+
+    def _place_of(self, line: int, chunk: Parsed) -> int:
+        """The byte of the file that a line begins at; it is in the chunk at hand or the one before."""
+        first, start, last = (self.lines + 1, self.bytes, chunk)
+        if line < first and self._last is not None:
+            first, start, last = self._last
+        return start + last.place_of(max(line - first, 0))
 
     def _digest(self, chunk: Parsed, first: int, inside: Sequence[Session]) -> None:
         """Let the kept lines of the chunk count for the content hash of the sessions they lie in."""
@@ -82,5 +93,7 @@ class LogReader:
         """The sessions, with their last lines; those in which nothing was recognised are left out."""
         for session, following in pairwise(self.sessions):
             session.last_line = following.first_line - 1
+            session.size = following.first_byte - session.first_byte
         self.sessions[-1].last_line = self.lines
+        self.sessions[-1].size = self.bytes - self.sessions[-1].first_byte
         return [session for session in self.sessions if session.begun]

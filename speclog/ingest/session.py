@@ -40,6 +40,8 @@ class Session:
     index: int
     first_line: int
     last_line: int = 0
+    first_byte: int = 0  # of the file, as is `size` in bytes; known when the log is read to its end
+    size: int = 0
     ingest_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     engine: str = ""
     start_rank: int = 0
@@ -76,6 +78,7 @@ class Session:
     version_source: str | None = None
     unknown: int = 0
     unknown_samples: list[str] = field(default_factory=list)
+    _unknown_heads: set[str] = field(default_factory=set)
     sidecars: list[str] = field(default_factory=list)
     digest: Any = field(default_factory=hashlib.sha256)
 
@@ -146,9 +149,10 @@ class Session:
         """Count a line nobody declared, and keep it if it is among the first of its kind."""
         self.unknown += 1
         if len(self.unknown_samples) < MAX_SAMPLES:
-            sample = text[:200]
-            if all(sample[:48] != known[:48] for known in self.unknown_samples):
-                self.unknown_samples.append(sample)
+            head = text[:48]
+            if head not in self._unknown_heads:
+                self._unknown_heads.add(head)
+                self.unknown_samples.append(text[:200])
 
 
 @lru_cache(maxsize=1024)

@@ -60,7 +60,8 @@ def standalone(path: str) -> Session | None:
     if path == "-" or not file.is_file() or file.stat().st_size > _MAX_STANDALONE:
         return None
     text = file.read_text(encoding="utf-8", errors="replace")
-    session = Session(0, 1, engine="sglang", identity=text, last_line=text.count("\n") + 1)
+    size = file.stat().st_size
+    session = Session(0, 1, engine="sglang", identity=text, last_line=text.count("\n") + 1, size=size)
     rows = list(_bench_rows(session, file, text))
     if not rows and not _server_info_alone(session, text):
         return None

@@ -44,6 +44,7 @@ class Splitter:
 
     def take_all(self, first: int, lines: Iterable[tuple[int, str]], batches: BatchesBetween) -> None:
         """Take lines in order, their numbers counted from ``first``."""
+        buffer = self.buffer
         for number, text in lines:
             line_no = first + number
             if line_no == 1 and "SYNTHETIC" in text:
@@ -53,10 +54,10 @@ class Splitter:
                 prefix = replace(prefix, ts=self._with_year(prefix.ts))
             if self._pieces and self._continue_args(line_no, prefix, message):
                 continue
-            if self.buffer.open_event is not None:
+            if buffer.open_event is not None:
                 if self._continue_event(line_no, prefix, message):
                     continue
-                self.buffer.open_event = None
+                buffer.open_event = None
             found = understand(message)
             if found is not None:
                 self._record(line_no, text, prefix, found, batches)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
+from speclog.ingest.clock import ClockWatch
 from speclog.ingest.versions import shape_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from speclog.ingest.rows import Buffer
     from speclog.ingest.session import Session
@@ -30,6 +33,7 @@ class Stitcher:
     def __init__(self, source_index: int = 0, kept: KeptRanks | None = None) -> None:
         self._source_index = source_index
         self.kept: KeptRanks = {} if kept is None else kept
+        self._clock = ClockWatch()
         self._pending: dict[Key, int] = {}  # prefill lines not yet followed by a decode line
 
     def add(
@@ -48,24 +52,43 @@ class Stitcher:
         rows = self._one_rank(rows, sessions)
         rows = {table: frame for table, frame in rows.items() if not frame.is_empty()}
         if rows:
-            key = _only_key(rows)
-            rows = self._prefills_since(rows) if key is None else self._prefills_of_one(rows, key)
+            dp_rank = _only_dp_rank(rows)
+            if dp_rank is None:
+                rows = self._prefills_since(rows)
+            else:
+                rows = self._prefills_of_one(rows, dp_rank, sessions)
+        if _WINDOWS in rows:
+            self._clock.look(rows[_WINDOWS], sessions, buffer, self._source_index)
         for table, frame in rows.items():
             done = _steps(frame, sessions)
             buffer.add(table, done.with_columns(source_index=pl.lit(self._source_index)))
             _count(table, frame, sessions)
 
-    def _prefills_of_one(self, rows: dict[str, pl.DataFrame], key: Key) -> dict[str, pl.DataFrame]:
-        """`_prefills_since` for a chunk of one session and DP rank, which nearly all are: no grouping."""
-        prefills = rows[_PREFILLS]["line_no"] if _PREFILLS in rows else pl.Series([], dtype=pl.Int64)
-        before = self._pending.get(key, 0)
+    def _prefills_of_one(
+        self, rows: dict[str, pl.DataFrame], dp_rank: int, sessions: Sequence[Session]
+    ) -> dict[str, pl.DataFrame]:
+        """`_prefills_since` for a chunk of one DP rank, which nearly all are: no grouping."""
+        prefills = rows[_PREFILLS]["line_no"].to_numpy() if _PREFILLS in rows else np.empty(0, np.int64)
+
+        def from_start(index: int) -> int:
+            """Place of a session's first prefill, less those that are pending from earlier chunks."""
+            start = int(np.searchsorted(prefills, sessions[index].first_line))
+            return start - self._pending.get((index, dp_rank), 0)
+
+        newest = max(frame["session"][-1] for frame in rows.values())
         if _WINDOWS not in rows:
-            self._pending = {key: before + len(prefills)}
+            self._pending = {(newest, dp_rank): len(prefills) - from_start(newest)}
             return rows
-        sums = prefills.search_sorted(rows[_WINDOWS]["line_no"]).cast(pl.Int32)
-        since = sums - sums.shift(1, fill_value=-before)
-        self._pending = {key: len(prefills) - int(sums[-1])}
-        return rows | {_WINDOWS: rows[_WINDOWS].with_columns(since.alias("prefills_since"))}
+        windows = rows[_WINDOWS]
+        owners = windows["session"].to_numpy()
+        done = np.searchsorted(prefills, windows["line_no"].to_numpy())
+        before = np.roll(done, 1)
+        for place in np.flatnonzero(np.diff(owners, prepend=-1)).tolist():
+            before[place] = from_start(int(owners[place]))
+        since = pl.Series("prefills_since", (done - before).astype(np.int32))
+        taken = int(done[-1]) if owners[-1] == newest else from_start(newest)
+        self._pending = {(newest, dp_rank): len(prefills) - taken}
+        return rows | {_WINDOWS: windows.with_columns(since)}
 
     def _one_rank(
         self, rows: dict[str, pl.DataFrame], sessions: Sequence[Session]
@@ -134,21 +157,23 @@ def _uniform(frame: pl.DataFrame) -> tuple[int, ...] | None:
     return tuple(found)
 
 
-def _only_key(rows: dict[str, pl.DataFrame]) -> Key | None:
-    """The one session and DP rank that all rows of a chunk are of; None where there are several."""
-    keys = {_uniform(frame) for frame in rows.values()}
-    pairs = {(key[0], key[1]) if key is not None else None for key in keys}
-    return pairs.pop() if len(pairs) == 1 else None
+def _only_dp_rank(rows: dict[str, pl.DataFrame]) -> int | None:
+    """The one DP rank of all rows of a chunk (-1: none was printed); None where there are several."""
+    found = set()
+    for frame in rows.values():
+        if "dp_rank" not in frame.columns:
+            found.add(_NO_RANK)
+            continue
+        ranks = frame["dp_rank"]
+        found |= {_NO_RANK} if ranks.null_count() else set()
+        found |= {int(str(rank)) for rank in (ranks.min(), ranks.max()) if rank is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def _sessions_of(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
     """The frame with the index of the session each row lies in."""
-    first = frame["line_no"][0]
-    recent = [
-        s
-        for s, following in zip(sessions, [*sessions[1:], None], strict=True)
-        if following is None or following.first_line > first
-    ]
+    first = bisect_right(sessions, frame["line_no"][0], key=lambda session: session.first_line)
+    recent = sessions[max(first - 1, 0) :]
     if len(recent) == 1:
         return frame.with_columns(session=pl.lit(recent[0].index, pl.Int64))
     starts = pl.Series([session.first_line for session in recent], dtype=pl.Int64)
@@ -178,13 +203,20 @@ def _fields(frame: pl.DataFrame) -> list[str]:
     return [name for name in frame.columns if name not in ("session", "line_no")]
 
 
-def _first_lines(frame: pl.DataFrame) -> list[tuple[int, ...]]:
+def _first_lines(frame: pl.DataFrame) -> Iterator[tuple[int, ...]]:
     """(session, line of its first row, non-null values of each field) of every session in a frame."""
-    if frame["session"][0] == frame["session"][-1]:
-        counts = [frame.height - frame[name].null_count() for name in _fields(frame)]
-        return [(frame["session"][0], frame["line_no"][0], *counts)]
-    counted = [pl.col(name).count() for name in _fields(frame)]
-    return frame.group_by("session", maintain_order=True).agg(pl.col("line_no").first(), *counted).rows()
+    whole = all(frame[name].null_count() == 0 for name in _fields(frame))
+    for index, part in _by_session(frame):
+        counts = [part.height - (0 if whole else part[name].null_count()) for name in _fields(frame)]
+        yield index, part["line_no"][0], *counts
+
+
+def _by_session(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Each session's rows: they stand together, in order."""
+    owners = frame["session"].to_numpy()
+    places = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), len(owners)]
+    for start, stop in pairwise(places):
+        yield int(owners[start]), frame.slice(start, stop - start)
 
 
 def _ranks(frame: pl.DataFrame) -> pl.DataFrame:
@@ -229,14 +261,7 @@ def _steps(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
 
 def _count(table: str, frame: pl.DataFrame, sessions: Sequence[Session]) -> None:
     """Counts and time range of the sessions a table's rows lie in."""
-    if frame["session"][0] == frame["session"][-1]:
-        known = frame["ts"].drop_nulls() if frame["ts"].null_count() else frame["ts"]
+    for index, part in _by_session(frame.select("session", "line_no", "ts")):
+        known = part["ts"].drop_nulls() if part["ts"].null_count() else part["ts"]
         first, last = (known[0], known[-1]) if len(known) else (None, None)
-        sessions[frame["session"][0]].add_batches(table, frame.height, first, last, frame["line_no"][-1])
-        return
-    times = pl.col("ts").drop_nulls()
-    found = frame.group_by("session").agg(
-        pl.len(), times.first().alias("first"), times.last().alias("last"), pl.col("line_no").last()
-    )
-    for index, n, first, last, line in found.iter_rows():
-        sessions[index].add_batches(table, n, first, last, line)
+        sessions[index].add_batches(table, part.height, first, last, part["line_no"][-1])

@@ -156,7 +156,7 @@ class LogIngest:
     ) -> Frames:
         from speclog.ingest.build import Origin, session_frames
 
-        return session_frames(new, Origin(self._path, reader.bytes, self._names(sessions)))
+        return session_frames(new, Origin(self._path, self._names(sessions)))
 
     def _names(self, sessions: Sequence[Session]) -> dict[int, str]:
         """The file's stem; ``#2`` on the second session of a file."""

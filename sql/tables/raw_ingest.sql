@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS raw_ingest (
     speclog_version VARCHAR NOT NULL,
     ingested_at TIMESTAMP NOT NULL,   -- UTC
     status VARCHAR NOT NULL,          -- 'complete' | 'removed' (speclog runs rm)
-    bytes BIGINT,
+    bytes BIGINT,                     -- of the session's lines in the file, as uncompressed
     lines BIGINT,
     first_line BIGINT,                -- of the session in the file, 1-based
     last_line BIGINT,

@@ -15,8 +15,6 @@ from speclog.ingest.follow import follow_log
 from speclog.ingest.tail import whole_lines
 from speclog.store import open_store
 
-pytestmark = pytest.mark.slow
-
 
 class Follower:
     """`follow_log` on a thread, stopped when the test has written all it wants."""

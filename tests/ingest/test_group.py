@@ -3,13 +3,10 @@
 import json
 from pathlib import Path
 
-import pytest
 from sglang_lines import decode, prefill, start
 
 from speclog.ingest.api import ingest_paths
 from speclog.store import open_store
-
-pytestmark = pytest.mark.slow
 
 
 def node(tmp_path: Path, name: str, *lines: str) -> Path:

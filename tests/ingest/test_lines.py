@@ -84,7 +84,6 @@ def test_blocks_equal_line_by_line(name: str, size: int) -> None:
     check_same(CORPUS[name].encode(), size)
 
 
-@pytest.mark.slow
 def test_every_shared_log_equals_line_by_line(shared: Path) -> None:
     paths = [p for p in sorted((shared / "logs").rglob("*")) if p.suffix in {".log", ".txt"}]
     for path in paths:
@@ -120,7 +119,7 @@ def log_bytes(draw: st.DrawFn) -> bytes:
     return data.replace(b"\n", b"\r\n") if draw(st.booleans()) else data
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(log_bytes(), st.sampled_from([64, 700, 1 << 20]))
 def test_any_bytes_equal_line_by_line(data: bytes, size: int) -> None:
     check_same(data, size)
@@ -135,7 +134,7 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(["True", "False", "true"])), min_size=1, max_size=20)
 )

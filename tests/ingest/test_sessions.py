@@ -10,7 +10,6 @@ from sglang_lines import ARGS, decode, prefill, start
 
 from speclog.ingest.api import IngestSummary, ingest_paths
 
-pytestmark = pytest.mark.slow  # each opens a store of its own
 Ingest = Callable[..., list[IngestSummary]]
 Rows = Callable[..., list[tuple[Any, ...]]]
 MANIFEST = {
@@ -203,6 +202,27 @@ def test_memory_is_bounded_and_long_logs_give_the_same(tmp_path: Path, monkeypat
             )
         assert [s.windows for s in summaries] == [1000, 167]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_each_session_has_its_own_bytes(
+    ingest: Ingest, rows: Rows, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from speclog.ingest import write
+
+    monkeypatch.setattr(write, "BLOCK", 500)
+    monkeypatch.setattr(write, "STRETCH", 500)
+    access = '[2026-01-29 01:16:00] INFO:     127.0.0.1:1 - "GET /health HTTP/1.1" 200 OK'
+    capped = "[2026-01-29 01:16:05] Max running requests is reset to 48 for speculative decoding."
+    first = [start(), decode(2), *[access] * 9, decode(3), access]
+    second = [capped, access, start(4), *[access] * 9, decode(5), access, access]
+    ingest(end.join([*first, *second]))
+    text = [end.join(lines) for lines in (first, second)]
+    sizes = [len(text[0]) + len(end), len(text[1])]
+    assert rows("SELECT bytes, lines FROM raw_ingest ORDER BY session_index") == [
+        (sizes[0], len(first)),
+        (sizes[1], len(second)),
+    ]
 
 
 def test_arguments_are_canonical(ingest: Ingest, rows: Rows) -> None:

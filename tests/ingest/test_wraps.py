@@ -9,7 +9,6 @@ from sglang_lines import ARGS, decode, prefill, start
 
 from speclog.ingest.api import IngestSummary
 
-pytestmark = pytest.mark.slow  # each opens a store of its own
 Ingest = Callable[..., list[IngestSummary]]
 LINES = [start(), prefill(1), decode(2), decode(3, tok_s=250.5), prefill(4), decode(5, req=2)]
 PLAIN = "\n".join(LINES) + "\n"
