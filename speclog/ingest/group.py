@@ -80,9 +80,9 @@ def _name(path: str) -> str:
 
 
 def _read(paths: Sequence[str], progress: Progress | None) -> list[LogReader]:
+    from speclog.ingest.parallel import parsed_chunks
     from speclog.ingest.reader import LogReader
     from speclog.ingest.sources import written_at
-    from speclog.ingest.write import parsed_chunks
 
     readers: list[LogReader] = []
     for index, path in enumerate(paths):

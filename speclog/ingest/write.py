@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from speclog.ingest import sidecars
-from speclog.ingest.sources import BLOCK, STRETCH, Pool, blocks, open_bytes, stretches, written_at
+from speclog.ingest.parallel import parsed_chunks
+from speclog.ingest.sources import written_at
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 
 if TYPE_CHECKING:
-    from speclog.ingest.batches import Buffer, Parsed
+    from speclog.ingest.batches import Parsed
     from speclog.ingest.build import Frames
     from speclog.ingest.reader import LogReader
     from speclog.ingest.session import Session
@@ -23,8 +21,9 @@ Progress = Callable[[int], None]
 """Called with the bytes read since the last call."""
 
 FLUSH_ROWS = 400_000
+FLUSH_BYTES = 128 << 20
+"""Rows (bytes read) that are held before they are written; a log with fewer is written at once."""
 STORE_MEMORY = "384MB"  # what DuckDB may hold of a long log before it writes to disk
-_WORKERS = 2
 
 
 class _Unchanged(Exception):
@@ -57,11 +56,12 @@ class LogIngest:
 
     def _read(self, reader: LogReader, parsed: Iterator[Parsed]) -> bool:
         """Read until the buffer is full (False) or the log is at its end (True)."""
+        start = reader.bytes
         for chunk in parsed:
             reader.add(chunk)
             if self._progress is not None:
                 self._progress(chunk.size)
-            if reader.buffer.size >= FLUSH_ROWS:
+            if reader.buffer.size >= FLUSH_ROWS or reader.bytes - start >= FLUSH_BYTES:
                 return False
         return True
 
@@ -132,7 +132,8 @@ class LogIngest:
         new = [s for s in sessions if states[s.index] is None]
         if not new:
             raise _Unchanged(summaries)
-        store.insert(self._session_frames(reader, sessions, new))
+        # Summing up that many windows takes longer than reading them; `speclog gc` makes up for it.
+        store.insert(self._session_frames(reader, sessions, new), sum_up=False)
         return summaries
 
     def _finish(self, reader: LogReader) -> list[Session]:
@@ -191,50 +192,3 @@ def known_states(store: Store, sessions: Sequence[Session]) -> dict[int, str | N
         s.index: store.known(s.run_id, s.digest.hexdigest(), PARSER_VERSION) if s.run_id in seen else None
         for s in sessions
     }
-
-
-@contextmanager
-def parsed_chunks(path: str) -> Iterator[Iterator[Parsed]]:
-    """The chunks of a log, read by two workers, in order. Raises OSError when it cannot be opened."""
-    with open_bytes(path) as stream:
-        pool = Pool(BLOCK)
-        work = _Work(stretches(blocks(stream, pool), STRETCH), pool)
-        first = work.do()
-        if first is None or first[1].size < STRETCH:
-            yield iter([] if first is None else [first[1]])
-            return
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="ingest") as threads:
-            yield work.side_by_side(threads, first[1])
-
-
-class _Work:
-    """Stretches of a log, read one after the other and parsed side by side."""
-
-    def __init__(self, stretches: Iterator[list[Buffer]], pool: Pool) -> None:
-        from speclog.ingest.batches import ChunkParser
-
-        self._parser, self._pool = ChunkParser(), pool
-        self._stretches = enumerate(stretches)
-        self._reading = Lock()
-
-    def do(self) -> tuple[int, Parsed] | None:
-        """Read and parse the next stretch: its number and what was in it; None at the end."""
-        with self._reading:
-            found = next(self._stretches, None)
-        return found and (found[0], self._parser.parse(found[1], self._pool.give))
-
-    def side_by_side(self, threads: ThreadPoolExecutor, first: Parsed) -> Iterator[Parsed]:
-        """``first`` and all that follows, in order; never more than a few in memory."""
-        waiting = [threads.submit(self.do) for _ in range(_WORKERS + 1)]
-        done = {0: first}
-        following = 0
-        while waiting or done:
-            while following in done:
-                parsed = done.pop(following)
-                yield parsed
-                for buffer in parsed.buffers:
-                    self._pool.give(buffer)
-                following += 1
-            if waiting and (found := waiting.pop(0).result()) is not None:
-                done[found[0]] = found[1]
-                waiting.append(threads.submit(self.do))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sglang_lines import start
 
-from speclog.ingest import write
+from speclog.ingest import parallel
 
 Ingest = Callable[..., Any]
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -47,8 +47,8 @@ def test_a_steady_log_has_none(ingest: Ingest, rows: Rows) -> None:
 def test_daylight_saving_ends(
     ingest: Ingest, rows: Rows, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "BLOCK", block)
-    monkeypatch.setattr(write, "STRETCH", block)
+    monkeypatch.setattr(parallel, "BLOCK", block)
+    monkeypatch.setattr(parallel, "STRETCH", block)
     ingest(log(*(decode(t) for t in seconds(0, 1, 2, -3597, -3596))))
     assert rows(SQL) == [(5, "-3600.0", datetime(2026, 10, 25, 1, 59, 53))]
 

@@ -177,7 +177,7 @@ def test_clock_jumps_do_not_reorder(ingest: Ingest, rows: Rows) -> None:
 @pytest.mark.slow
 def test_memory_is_bounded_and_long_logs_give_the_same(tmp_path: Path, monkeypatch: Any) -> None:
     """A log written along while it is read gives what one written at once gives."""
-    from speclog.ingest import write
+    from speclog.ingest import parallel, write
     from speclog.store import open_store
 
     lines = [start()] + [line(i % 60) for i in range(3000) for line in ((prefill, decode)[i % 3 == 0],)]
@@ -185,10 +185,10 @@ def test_memory_is_bounded_and_long_logs_give_the_same(tmp_path: Path, monkeypat
     path.write_text(log(*lines, start(59), *lines[1:500]))
     sql = "SELECT * EXCLUDE (ingest_id) FROM raw_decode_window ORDER BY line_no"
     found = []
-    for flush, chunk in ((write.FLUSH_ROWS, write.STRETCH), (100, 5000)):
+    for flush, chunk in ((write.FLUSH_ROWS, parallel.STRETCH), (100, 5000)):
         monkeypatch.setattr(write, "FLUSH_ROWS", flush)
-        monkeypatch.setattr(write, "STRETCH", chunk)
-        monkeypatch.setattr(write, "BLOCK", chunk // 3)
+        monkeypatch.setattr(parallel, "STRETCH", chunk)
+        monkeypatch.setattr(parallel, "BLOCK", chunk // 3)
         target = str(tmp_path / f"{flush}.duckdb")
         summaries = ingest_paths([path], store_target=target)
         again = ingest_paths([path], store_target=target)
@@ -208,10 +208,10 @@ def test_memory_is_bounded_and_long_logs_give_the_same(tmp_path: Path, monkeypat
 def test_each_session_has_its_own_bytes(
     ingest: Ingest, rows: Rows, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from speclog.ingest import write
+    from speclog.ingest import parallel
 
-    monkeypatch.setattr(write, "BLOCK", 500)
-    monkeypatch.setattr(write, "STRETCH", 500)
+    monkeypatch.setattr(parallel, "BLOCK", 500)
+    monkeypatch.setattr(parallel, "STRETCH", 500)
     access = '[2026-01-29 01:16:00] INFO:     127.0.0.1:1 - "GET /health HTTP/1.1" 200 OK'
     capped = "[2026-01-29 01:16:05] Max running requests is reset to 48 for speculative decoding."
     first = [start(), decode(2), *[access] * 9, decode(3), access]
