@@ -12,6 +12,8 @@ from .test_shapes import means
 
 pytestmark = [pytest.mark.slow, pytest.mark.sglang]
 BOOT = speclog.profiler.bootstrap_path()
+# A window waits for its ten rounds however slow the machine is: EAGLE-3 runs through an interpreter here.
+PATIENT = {"EAGLE3_PROFILE_WINDOW": "10", "EAGLE3_PROFILE_FLUSH_S": "900"}
 PHASES = ("draft", "vprep", "verify", "accept", "extend")
 DECODE = re.compile(r"Decode batch.*?#running-req: (\d+).*?gen throughput \(token/s\): ([\d.]+)")
 ACCEPT = re.compile(r"Decode batch.*?accept len: ([\d.]+)")
@@ -26,7 +28,7 @@ def profile(server):
 def test_plain_decoding(way, tmp_path, plugin):
     """Every decode step of every request is a round, at the context that the request had."""
     path = [plugin, ROOT] if way == "plugin" else [BOOT, plugin]
-    with Server("baseline", tmp_path, path, EAGLE3_PROFILE_WINDOW="10") as server:
+    with Server("baseline", tmp_path, path, **PATIENT) as server:
         server.generate(51)
         server.generate(21, at_once=2)
     output = profile(server)
@@ -49,9 +51,7 @@ def test_plain_decoding(way, tmp_path, plugin):
 
 def test_eagle3(tmp_path):
     """All hooks; the histogram is SGLang's own, request by request; phases and gap are the cycle."""
-    # A window waits for its ten rounds however slow the machine is: each runs through an interpreter.
-    patient = {"EAGLE3_PROFILE_WINDOW": "10", "EAGLE3_PROFILE_FLUSH_S": "900"}
-    with Server("eagle3", tmp_path, [BOOT], **patient) as server:
+    with Server("eagle3", tmp_path, [BOOT], **PATIENT) as server:
         requests = server.generate(66)
         requests += server.generate(20, at_once=2)
     output = profile(server)
