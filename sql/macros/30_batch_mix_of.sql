@@ -6,17 +6,14 @@
 -- Running counts are sums of CASE: with FILTER, DuckDB counts every window anew, which is quadratic in a run's lines.
 -- Caveats: what one prefill line mixes cannot be seen (it counts as equal); without any prefill line a batch counts as mixed.
 CREATE OR REPLACE MACRO batch_mix_of(reading) AS TABLE
-WITH chosen AS MATERIALIZED (
-    SELECT run_id, ingest_id FROM query_table(reading)
-),
-line AS (
+WITH line AS (
     SELECT i.run_id, i.ingest_id, d.source_index, d.line_no, d.dp_rank, d.pp_rank, d.running_req, NULL AS prompt
-    FROM raw_decode_window AS d JOIN chosen AS i ON d.run_id = i.run_id AND d.ingest_id = i.ingest_id
+    FROM raw_decode_window AS d JOIN query_table(reading) AS i ON d.run_id = i.run_id AND d.ingest_id = i.ingest_id
     UNION ALL
     SELECT
         i.run_id, i.ingest_id, p.source_index, p.line_no, p.dp_rank, p.pp_rank, p.running_req,
         (coalesce(p.new_token, 0) + coalesce(p.cached_token, 0)) / greatest(p.new_seq, 1) AS prompt
-    FROM raw_prefill_batch AS p JOIN chosen AS i ON p.run_id = i.run_id AND p.ingest_id = i.ingest_id
+    FROM raw_prefill_batch AS p JOIN query_table(reading) AS i ON p.run_id = i.run_id AND p.ingest_id = i.ingest_id
 ),
 numbered AS (
     SELECT

@@ -5,10 +5,7 @@
 -- mixed: requests of unequal length share the batch (batch_mix; false for a single request).
 -- excluded: why the window is not clean ('warmup', 'first', 'prefill', 'batch changed', 'empty', 'no throughput'), NULL when it is.
 CREATE OR REPLACE MACRO decode_window_of(reading) AS TABLE
-WITH chosen AS MATERIALIZED (
-    SELECT run_id, ingest_id, name, speculative, rounds_per_window FROM query_table(reading)
-),
-w AS (
+WITH w AS (
     SELECT
         d.* EXCLUDE (run_id, ingest_id),
         r.run_id,
@@ -20,7 +17,7 @@ w AS (
         lag(d.running_req) OVER line AS previous_req,
         row_number() OVER line AS place
     FROM raw_decode_window AS d
-    JOIN chosen AS r ON d.run_id = r.run_id AND d.ingest_id = r.ingest_id
+    JOIN query_table(reading) AS r ON d.run_id = r.run_id AND d.ingest_id = r.ingest_id
     LEFT JOIN batch_mix_of(reading) AS m
         ON m.run_id = r.run_id AND m.ingest_id = r.ingest_id AND m.source_index = d.source_index AND m.line_no = d.line_no
     WINDOW line AS (PARTITION BY r.run_id, d.source_index, d.dp_rank, d.pp_rank ORDER BY d.line_no)
