@@ -84,8 +84,10 @@ def caveats(pair: Pair) -> list[str]:
 
 
 def _values(factor: Factor) -> str:
-    mine, theirs = (value or "unknown" for value in (factor.candidate_value, factor.baseline_value))
-    return mine if mine == theirs else f"{mine} here, {theirs} there"
+    mine, theirs = factor.candidate_value, factor.baseline_value
+    if mine is None or theirs is None or mine == theirs:
+        return mine or theirs or "unknown"
+    return f"{mine} here, {theirs} there"
 
 
 def reason(pair: Pair) -> str:
