@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STORE = .demo/speclog.duckdb
 SGLANG_VENV ?= .venv-sglang
 
-.PHONY: demo test test-sglang test-fleet lint types validate pictures bench-ingest docs venv clean
+.PHONY: demo test test-sglang test-fleet fuzz lint types validate pictures bench-ingest docs venv clean
 
 venv: $(VENV)/.installed
 
@@ -39,10 +39,15 @@ $(SGLANG_VENV)/.installed: tests/sglang/requirements.txt
 	@touch $@
 
 FLEET = .venv-fleet
-## test-fleet: real PostgreSQL, an S3 server, many writers, crashes, full disks, fuzz (about half an hour)
+## test-fleet: real PostgreSQL, an S3 server, many writers, crashes, full disks, fuzz (an hour or two on two cores; SPECLOG_FLEET_FUZZ=2000 and the like make it shorter)
 test-fleet: venv $(FLEET)/.installed
 	SPECLOG_FLEET=1 SPECLOG_FLEET_NEWEST=$(CURDIR)/$(BIN)/python SPECLOG_FLEET_OLDEST=$(CURDIR)/$(FLEET)/oldest/bin/python \
 	$(FLEET)/bin/python -m pytest tests/fleet tests/store
+
+## fuzz: hostile logs through ingest alone (FUZZ=100000 of them)
+FUZZ = 100000
+fuzz: venv
+	SPECLOG_FLEET=1 SPECLOG_FLEET_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/fleet/test_fuzz.py
 
 $(FLEET)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(FLEET)

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import random
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-LOGS = Path(__file__).resolve().parent.parent / "examples" / "logs"
+_ROOT = Path(__file__).resolve().parent.parent
+LOGS = _ROOT / "examples" / "logs"
+KINDS = _ROOT / "speclog" / "formats" / "kinds"
+_IDENTITY = re.compile(rb'("session": ?"|random_seed=|seed=|\'seed\': )')
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 _VALUES = [
     b"", b"-1", b"0", b"-0.0", b"1e309", b"-1e309", b"nan", b"inf", b"NaN", b"9223372036854775808", b"1" * 400,
@@ -58,8 +63,17 @@ class Mutant:
 
 @cache
 def corpus() -> tuple[tuple[bytes, ...], ...]:
-    """The example logs as lines."""
-    return tuple(tuple(path.read_bytes().splitlines(keepends=True)) for path in sorted(LOGS.rglob("*.log")))
+    """The example logs as lines; and as a log each, the sample lines of every declared format."""
+    logs = [path.read_bytes() for path in sorted(LOGS.rglob("*.log"))]
+    logs += [
+        _samples(tomllib.loads(path.read_text(encoding="utf-8"))) for path in sorted(KINDS.glob("*.toml"))
+    ]
+    return tuple(tuple(log.splitlines(keepends=True)) for log in logs if log)
+
+
+def _samples(declared: dict[str, Any]) -> bytes:
+    lines = [sample["line"] for kind in declared.get("kind", []) for sample in kind.get("sample", [])]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 @cache
@@ -84,8 +98,14 @@ def mutant(number: int) -> Mutant:
 
 
 def _excerpt(dice: random.Random) -> list[bytes]:
+    """Some lines of a real log below the head that makes them a session, one that no other log has."""
     lines = list(dice.choice(corpus()))
-    head = [line for line in lines if b"server_args=" in line or b"SPECLOG_MANIFEST" in line]
+    own = b"%s%d" % (rb"\g<1>", dice.randrange(1 << 40))
+    head = [
+        _IDENTITY.sub(own, line)
+        for line in lines
+        if any(mark in line for mark in (b"server_args=", b"SPECLOG_MANIFEST", b"non-default args"))
+    ]
     start = dice.randrange(len(lines))
     return head + lines[start : start + dice.randint(8, 50)]
 

@@ -26,7 +26,7 @@ def experts_of(facts: Mapping[str, str | None]) -> Experts | None:
     """Read the routing from facts of a run (view ``fact``, names ``model.*``); None if it is no MoE."""
     total = next((facts[name] for name in EXPERTS if facts.get(name)), None)
     active = next((facts[name] for name in ACTIVE if facts.get(name)), None)
-    if not total or not active or not (total.isdigit() and active.isdigit()):
+    if not total or not active or not f"{total}{active}".isascii() or not f"{total}{active}".isdecimal():
         return None
     return Experts(int(total), int(active)) if 0 < int(active) < int(total) else None
 

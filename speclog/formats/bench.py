@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from speclog.formats.values import whole_number
+
 _FILE = Path(__file__).parent / "bench.toml"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|inf|nan")
 _ARGUMENT = re.compile(r"(\w+)=('[^']*'|[^,()]+)")
@@ -101,7 +103,8 @@ def _with_arguments(tool: Tool, row: dict[str, Any], arguments: dict[str, str]) 
     for column, name in tool.arguments.items():
         text = arguments.get(name, "None").strip("'")
         if column not in row and text not in {"None", ""}:
-            row[column] = int(text) if text.isdigit() else text
+            number = whole_number(text)
+            row[column] = text if number is None else number
     return row
 
 

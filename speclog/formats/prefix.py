@@ -35,8 +35,8 @@ class Prefix:
 
 @lru_cache(maxsize=4096)
 def ranks(tags: str) -> dict[str, int]:
-    """``'DP1 TP3'`` as numbers by tag."""
-    return {name: int(number) for name, number in _TAG.findall(tags)}
+    """``'DP1 TP3'`` as numbers by tag; what no machine has as many of is no rank."""
+    return {name: int(number) for name, number in _TAG.findall(tags) if len(number) < 10}
 
 
 def split_prefix(line: str) -> tuple[Prefix, str]:

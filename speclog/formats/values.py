@@ -8,6 +8,11 @@ from collections.abc import Callable
 Value = int | float | bool | str | list[int] | list[float] | None
 
 
+def whole_number(text: str) -> int | None:
+    """A text of one to eighteen ASCII digits as a number; None for anything else that a log may hold."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
 def _int(text: str) -> int:
     return int(text)
 

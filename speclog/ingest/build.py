@@ -95,10 +95,13 @@ def _ids(session: Session) -> Row:
 
 
 def _utc(session: Session, ts: datetime | None) -> datetime | None:
-    """A log time in UTC when the offset is known, as printed otherwise."""
+    """A log time in UTC when the offset is known, as printed otherwise; None beyond the years 1 to 9999."""
     if ts is None or session.utc_offset_s is None:
         return ts
-    return ts - timedelta(seconds=session.utc_offset_s)
+    try:
+        return ts - timedelta(seconds=session.utc_offset_s)
+    except OverflowError:
+        return None
 
 
 def version_range(session: Session) -> tuple[str | None, str | None]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from speclog.formats.values import whole_number
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -75,20 +77,21 @@ class ClockWatch:
         ts, batch = table["ts"], table["running_req"]
         before, same = self._last.get(key, (np.nan, np.nan))
         gap = np.diff(ts, prepend=before)
-        rounds = session.args.get("decode_log_interval", "")
-        tokens = (
-            batch
-            * np.nan_to_num(table["accept_len_raw"], nan=1.0)
-            * int(rounds if rounds.isdigit() else _ROUNDS)
-        )
-        took = np.divide(
-            tokens, table["gen_tok_s"], out=np.full(len(ts), np.nan), where=table["gen_tok_s"] > 0
-        )
+        tokens = batch * np.nan_to_num(table["accept_len_raw"], nan=1.0) * _rounds(session)
+        with np.errstate(over="ignore"):
+            took = np.divide(
+                tokens, table["gen_tok_s"], out=np.full(len(ts), np.nan), where=table["gen_tok_s"] > 0
+            )
         steady = (batch == np.concatenate([[same], batch[:-1]])) & (table["prefills_since"] == 0)
         jumped = (gap < -BACK_S) | (steady & (gap > AHEAD_S + 2 * took))
         self._last[key] = (float(ts[-1]), float(batch[-1]))
         by = gap - np.where(steady & ~np.isnan(took), took, 0.0)
         return [(table["line_no"][i], ts[i], by[i]) for i in np.flatnonzero(jumped).tolist()]
+
+
+def _rounds(session: Session) -> int:
+    """Rounds a window, as the arguments say it; a hostile number is no number."""
+    return whole_number(session.args.get("decode_log_interval", "")) or _ROUNDS
 
 
 def _numbers(frame: pl.DataFrame, name: str) -> Any:

@@ -142,7 +142,8 @@ def _from_args(session: Session, args: dict[str, Any]) -> None:
     elif "disable_cuda_graph" in args:
         session.set_fact("graph.enabled", True, "log", line)
     bs = args.get("cuda_graph_bs") or (decode.get("bs") if isinstance(decode, dict) else None)
-    if isinstance(bs, list) and bs and session.facts["graph.enabled"].value == "true":
+    enabled = session.facts.get("graph.enabled")
+    if isinstance(bs, list) and bs and enabled is not None and enabled.value == "true":
         session.set_fact("graph.decode_bs", bs, "log", line)
     if "disable_overlap_schedule" in args:
         session.set_fact(
@@ -150,8 +151,12 @@ def _from_args(session: Session, args: dict[str, Any]) -> None:
         )
     if args.get("disable_custom_all_reduce") is True:
         session.set_fact("custom_all_reduce", "off", "log", line)
-    elif session.ready_at and "disable_custom_all_reduce" in args and (args.get("tp_size") or 1) > 1:
+    elif session.ready_at and "disable_custom_all_reduce" in args and _is_parallel(args.get("tp_size")):
         session.set_fact("custom_all_reduce", "on", "log", line)  # the server says so when it is not
+
+
+def _is_parallel(tp_size: object) -> bool:
+    return isinstance(tp_size, int) and tp_size > 1
 
 
 def _profiling(session: Session) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from speclog.formats.bench import read_jsonl_line, read_tables
 from speclog.formats.server_args import canonical
+from speclog.formats.values import whole_number
 from speclog.ingest.doubts import doubts
 from speclog.ingest.session import Session
 
@@ -37,6 +38,10 @@ def find(path: str) -> list[Path]:
 
 def take(session: Session, path: Path) -> str | None:
     """Read a sidecar into a session; the reason in words when it cannot be read."""
+    if path.resolve().parent != path.parent.resolve():
+        return f"{path}: a link that leads out of its directory: not read"
+    if path.stat().st_size > _MAX_STANDALONE:
+        return f"{path}: more than {_MAX_STANDALONE >> 20} MiB: not read"
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -147,4 +152,5 @@ def _bench_rows(session: Session, path: Path, text: str) -> Iterator[dict[str, A
 
 def _ceiling(session: Session) -> int | None:
     steps = session.args.get("speculative_num_steps", "null")
-    return int(steps) + 1 if steps.isdigit() else None
+    number = whole_number(steps)
+    return None if number is None else number + 1

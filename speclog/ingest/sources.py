@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob as globbing
-import gzip
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import IO
 
 from speclog.formats.block import PAD
+from speclog.ingest.archives import open_gz, open_zst
 
 BLOCK = 2 << 20
 STRETCH = 16 << 20
+LONGEST_LINE = 32 << 20
 _SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
 _ENDINGS = tuple(kind + packed for kind in (".log", ".out", ".err") for packed in ("", ".gz", ".zst"))
 
@@ -60,7 +62,7 @@ def _expand_one(argument: str) -> list[Source]:
     path = Path(argument)
     if path.is_dir():
         files = [p for p in sorted(path.rglob("*")) if p.is_file() and _looks_like_log(p)]
-        return [Source(str(p)) for p in files] or [
+        return [_inside(p, path) for p in files] or [
             Source(argument, "a directory without logs (*.log, *.out, *.gz)")
         ]
     if path.exists():
@@ -71,6 +73,13 @@ def _expand_one(argument: str) -> list[Source]:
     return [Source(argument, "no such file")]
 
 
+def _inside(path: Path, directory: Path) -> Source:
+    """A file found in a directory; not one that a link fetches from elsewhere, which nobody has named."""
+    if path.resolve().is_relative_to(directory.resolve()):
+        return Source(str(path))
+    return Source(str(path), f"a link that leads out of {directory}: to read it, name it (a glob will do)")
+
+
 def _looks_like_log(path: Path) -> bool:
     name = path.name
     if any(part in name for part in _SIDECAR_PARTS) or name.startswith("."):
@@ -78,64 +87,15 @@ def _looks_like_log(path: Path) -> bool:
     return name.endswith(_ENDINGS)
 
 
-def open_bytes(path: str) -> IO[bytes]:
+def open_bytes(path: str) -> IO[bytes] | io.RawIOBase:
     """Open a log for reading, decompressing .gz and .zst. Raises OSError."""
     if path == "-":
         return sys.stdin.buffer
     if path.endswith(".gz"):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return open_gz(path)
     if path.endswith((".zst", ".zstd")):
-        return _open_zst(path)
+        return open_zst(path)
     return Path(path).open("rb", buffering=0)
-
-
-def _open_zst(path: str) -> IO[bytes]:
-    """Zstandard by the standard library (3.14), the package ``zstandard``, or polars (valid UTF-8 only)."""
-    from contextlib import suppress
-    from importlib import import_module
-
-    for module in ("compression.zstd", "zstandard"):
-        with suppress(ImportError):
-            stream: IO[bytes] = import_module(module).open(path, "rb")
-            return stream
-    return _PolarsStream(path)  # type: ignore[return-value]
-
-
-class _PolarsStream:
-    """The lines of a compressed file as a stream of bytes, by polars."""
-
-    def __init__(self, path: str) -> None:
-        import polars as pl
-
-        if not Path(path).is_file():
-            raise FileNotFoundError(2, "No such file or directory", path)
-        lines = pl.scan_lines(path, name="text")
-        self._batches: Iterator[pl.DataFrame] = iter(lines.collect_batches(chunk_size=50_000))
-
-    def read(self, size: int) -> bytes:
-        """At least ``size`` bytes of whole lines, fewer at the end. Raises OSError when it is damaged."""
-        import polars as pl
-
-        parts, held = [], 0
-        while held < size:
-            try:
-                batch = next(self._batches, None)
-            except pl.exceptions.PolarsError as error:
-                raise OSError(
-                    f"damaged, or not UTF-8 ({str(error)[:80]}); try: zstd -dc FILE | speclog ingest -"
-                ) from None
-            if batch is None:
-                break
-            if batch.height:
-                parts.append(("\n".join(batch["text"].to_list()) + "\n").encode())
-                held += len(parts[-1])
-        return b"".join(parts)
-
-    def __enter__(self) -> _PolarsStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._batches = iter(())
 
 
 def written_at(path: str) -> datetime:
@@ -160,10 +120,11 @@ class Pool:
             self._free.append(buffer)
 
 
-def blocks(stream: IO[bytes], pool: Pool) -> Iterator[tuple[bytearray, int]]:
+def blocks(stream: IO[bytes] | io.RawIOBase, pool: Pool) -> Iterator[tuple[bytearray, int]]:
     """Padded buffers of whole lines, with their size; only the last line of the stream may lack its end.
 
-    A line longer than a buffer is given whole, as the memory it takes cannot be saved.
+    A line longer than a buffer is given whole, as the memory it takes cannot be saved. Raises OSError for one
+    of more than `LONGEST_LINE` bytes.
     """
     carried = b""
     while True:
@@ -174,6 +135,8 @@ def blocks(stream: IO[bytes], pool: Pool) -> Iterator[tuple[bytearray, int]]:
         cut, got = 0, 1
         while got and (not cut or held < pool.size // 2):
             if held == len(buffer) - PAD:
+                if held > LONGEST_LINE:
+                    raise OSError(f"a line of more than {LONGEST_LINE >> 20} MiB: not a log")
                 buffer.extend(bytes(held))
             got = _read_into(stream, buffer, held, len(buffer) - PAD)
             cut = buffer.rfind(b"\n", held, held + got) + 1 or cut
@@ -184,10 +147,10 @@ def blocks(stream: IO[bytes], pool: Pool) -> Iterator[tuple[bytearray, int]]:
         yield buffer, cut or held
 
 
-def _read_into(stream: IO[bytes], buffer: bytearray, start: int, stop: int) -> int:
+def _read_into(stream: IO[bytes] | io.RawIOBase, buffer: bytearray, start: int, stop: int) -> int:
     read_into = getattr(stream, "readinto", None)
     if read_into is None:
-        data = stream.read(stop - start)
+        data = stream.read(stop - start) or b""
         buffer[start : start + len(data)] = data
         return len(data)
     with memoryview(buffer) as view:

@@ -12,6 +12,7 @@ from speclog.formats.engine import Record, Understood, recognise, understand
 from speclog.formats.prefix import Prefix, split_prefix
 from speclog.formats.server_args import parse_server_args
 from speclog.formats.spec import Kind, early_kinds
+from speclog.formats.values import whole_number
 from speclog.ingest import facts, manifest
 from speclog.ingest.rows import Buffer
 from speclog.ingest.session import Mark, Session
@@ -140,7 +141,7 @@ class Splitter:
             return False
         self._pieces.append(message)
         text = "".join(self._pieces)
-        found = parse_server_args(text[text.index("server_args=") :])
+        found = parse_server_args(text[max(text.find("server_args="), 0) :])
         if found is not None:
             self._set_args(self._pieces_line, text, found)
             self._pieces = []
@@ -260,7 +261,7 @@ def _profile_row(line_no: int, record: Record, source_index: int, session: int) 
 def graph_rounds(text: str) -> int | None:
     """Rounds whose verify (or decode) ran as a graph: ``100`` or ``v100,d100,x100``."""
     for part in text.split(","):
-        digits = part.removeprefix("v")
-        if digits.isdigit():
-            return int(digits)
+        number = whole_number(part.removeprefix("v"))
+        if number is not None:
+            return number
     return None

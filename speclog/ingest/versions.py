@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from speclog.formats.values import whole_number
 from speclog.ingest.session import Session
 
 Range = tuple[str, str | None]
@@ -117,6 +118,6 @@ def compare_key(version: str) -> tuple[int, ...]:
     """A version as numbers for ordering: ``0.5.8.post1`` -> (0, 5, 8)."""
     numbers = []
     for part in version.split(".")[:3]:
-        digits = "".join(c for c in part if c.isdigit())
-        numbers.append(int(digits) if digits and part[0].isdigit() else 0)
+        digits = "".join(c for c in part if c in "0123456789")
+        numbers.append(whole_number(digits) or 0 if part[:1].isdecimal() else 0)
     return tuple(numbers)

@@ -9,6 +9,8 @@ from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from speclog.formats.values import whole_number
+
 if TYPE_CHECKING:
     from speclog.formats.engine import Record
 
@@ -96,8 +98,7 @@ class State:
         text = {key: str(value).strip('"') for key, value in args.items()}
         algorithm = text.get("speculative_algorithm", "null")
         self.speculative = algorithm not in ("null", "None", "")
-        rounds = text.get("decode_log_interval", "")
-        self.rounds = int(rounds) if rounds.isdigit() else DEFAULT_ROUNDS
+        self.rounds = whole_number(text.get("decode_log_interval", "")) or DEFAULT_ROUNDS
         steps, drafts = text.get("speculative_num_steps"), text.get("speculative_num_draft_tokens")
         self.treatment = (
             f"{algorithm} {steps} steps, {drafts} draft tokens" if self.speculative else "no speculation"

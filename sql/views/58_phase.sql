@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW phase AS
 WITH spec AS (
     SELECT
         *,
-        CAST(bs AS INTEGER) AS batch_size,
+        TRY_CAST(bs AS INTEGER) AS batch_size,
         coalesce(draft_ms, 0) + coalesce(vprep_ms, 0) + coalesce(verify_ms, 0) + coalesce(accept_ms, 0)
         + coalesce(extend_ms, 0) + coalesce(gap_ms, 0) AS covered_ms,
         median(cycle_ms) OVER (PARTITION BY run_id, bs) AS middle
