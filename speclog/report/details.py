@@ -30,10 +30,18 @@ class Sides:
 
     def windows(self, run: Run) -> pl.DataFrame:
         """The decode windows of a run (view ``decode_window``), in log order."""
-        if run.run_id not in self._windows:
-            sql = "SELECT * FROM decode_window WHERE run_id = ? ORDER BY source_index, line_no"
-            self._windows[run.run_id] = self._store.frame(sql, [run.run_id])
+        self._read([run])
         return self._windows[run.run_id]
+
+    def _read(self, runs: Sequence[Run]) -> None:
+        """Read the windows of runs that were not read before: one query, for each costs like one run."""
+        missing = sorted({run.run_id for run in runs} - self._windows.keys())
+        if not missing:
+            return
+        sql = "SELECT * FROM decode_window WHERE list_contains(?, run_id) ORDER BY source_index, line_no"
+        frame = self._store.frame(sql, [missing])
+        found = frame.partition_by("run_id", as_dict=True)
+        self._windows |= {run_id: found.get((run_id,), frame.clear()) for run_id in missing}
 
     def side(self, runs: Sequence[Run]) -> Side:
         """One arm: the run and its repeats."""
@@ -41,6 +49,7 @@ class Sides:
 
         key = tuple(run.run_id for run in runs)
         if key not in self._sides:
+            self._read(runs)
             self._sides[key] = Side([self.windows(run) for run in runs])
         return self._sides[key]
 
