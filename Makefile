@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STORE = .demo/speclog.duckdb
 SGLANG_VENV ?= .venv-sglang
 
-.PHONY: demo test test-sglang test-fleet fuzz lint types validate pictures bench-ingest docs venv clean
+.PHONY: demo test test-sglang test-fleet fuzz lint types validate pictures bench-ingest bench-ingest-quick docs venv clean
 
 venv: $(VENV)/.installed
 
@@ -76,9 +76,13 @@ pictures: venv
 bench-ingest: venv
 	$(BIN)/python bench/ingest.py
 
+## bench-ingest-quick: the same with 0.25 GB of each file; prints only
+bench-ingest-quick: venv
+	$(BIN)/python bench/ingest.py --quick
+
 ## docs: docs/cli.md from the commands' own help
 docs: venv
 	$(BIN)/python docs/_make/cli.py
 
 clean:
-	rm -rf $(VENV) $(FLEET) $(SGLANG_VENV) .demo .bench build dist
+	rm -rf $(VENV) $(FLEET) $(SGLANG_VENV) .demo build dist

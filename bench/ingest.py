@@ -1,7 +1,7 @@
 """How fast logs get into the store, against ripgrep, lnav and the loop people write; `make bench-ingest`.
 
-Builds its files under .bench/, runs every contestant as a process of its own, and prints (and writes into
-docs/performance.md) MB/s, CPU time, peak memory and ratios. MB is 10^6 bytes.
+Builds one file at a time in a temporary directory, runs every contestant on it as a process of its own, and
+prints (and writes into docs/performance.md) MB/s, CPU time, peak memory and ratios. MB is 10^6 bytes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,22 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BENCH = ROOT / ".bench"
 REAL = ROOT.parent / "shared" / "logs" / "rtxpro6000-kimi" / "sglang-optimized.log"
 PAGE = ROOT / "docs" / "performance.md"
 MARKS = ("<!-- bench-ingest begins -->", "<!-- bench-ingest ends -->")
 GB = 1_000_000_000
+KINDS = ("sparse", "one server", "dense")
+REPEATS = 3
+"""Runs of speclog on the first size; the median counts."""
 
 LOOP = r"""
 import re, sys
@@ -75,37 +82,61 @@ class Run:
 
 
 def measure(command: list[str], **env: str) -> Run:
-    start = dt.datetime.now()
+    """Run a command to its end. Raises SystemExit with its output when it fails."""
+    start = time.monotonic()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ | env, cwd=ROOT
     )
     out = process.stdout.read().decode("utf-8", "replace") if process.stdout else ""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    wall = (dt.datetime.now() - start).total_seconds()
+    wall = time.monotonic() - start
+    if process.returncode:
+        raise SystemExit(f"{command[0]} failed: {out[-2000:]}")
     return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000, out)
 
 
-def sparse(path: Path, size: int) -> None:
-    """The real log again and again, each copy some days after the one before: 96 % access lines."""
-    data = REAL.read_bytes() if REAL.is_file() else stand_in()
-    days = sorted(set(re.findall(rb"\[(\d{4}-\d\d-\d\d) ", data)))
+def days_later(text: bytes, days: list[str], by: int) -> bytes:
+    """A log with every date in it moved."""
+    for day in reversed(days):
+        later = (dt.date.fromisoformat(day) + dt.timedelta(days=by)).isoformat()
+        text = text.replace(f"[{day} ".encode(), f"[{later} ".encode())
+    return text
+
+
+def repeat(path: Path, head: bytes, text: bytes, size: int) -> None:
+    """The head once, then the text again and again, each copy some days after the one before."""
+    days = sorted({day.decode() for day in re.findall(rb"\[(\d{4}-\d\d-\d\d) ", text)})
     with path.open("wb") as file:
+        file.write(head)
         copy = 0
         while file.tell() < size:
-            text = data
-            for day in reversed(days):
-                later = dt.date.fromisoformat(day.decode()) + dt.timedelta(days=copy * len(days))
-                text = text.replace(b"[" + day + b" ", b"[" + later.isoformat().encode() + b" ")
-            file.write(text)
+            file.write(days_later(text, days, copy * len(days)))
             copy += 1
+
+
+def sparse(path: Path, size: int) -> None:
+    """The real log again and again: 96 % access lines, and a restart in every copy."""
+    repeat(path, b"", real(), size)
+
+
+def one_server(path: Path, size: int) -> None:
+    """The same with its start-up once: a server that stayed up."""
+    lines = real().splitlines(keepends=True)
+    ready = next(i for i, line in enumerate(lines) if b"ready to roll" in line) + 1
+    repeat(path, b"".join(lines[:ready]), b"".join(lines[ready:]), size)
+
+
+def real() -> bytes:
+    return REAL.read_bytes() if REAL.is_file() else stand_in()
 
 
 def stand_in() -> bytes:
     """Lines in the proportions of the real log, where that is not at hand."""
     r = random.Random(1)
     lines = [
-        "[2026-01-28 22:11:32] server_args=ServerArgs(model_path='m', tp_size=8, speculative_algorithm=None)"
+        "[2026-01-28 22:11:32] server_args=ServerArgs(model_path='m', tp_size=8, speculative_algorithm=None)",
+        "[2026-01-28 22:11:59] The server is fired up and ready to roll!",
     ]
     for i in range(13_800):
         stamp = f"[2026-01-28 22:{12 + i // 800:02d}:{i % 60:02d}"
@@ -129,52 +160,58 @@ def decode_line(r: random.Random, head: str) -> str:
 def dense(path: Path, size: int) -> None:
     """Nothing but batch lines (96 % decode), as with the access log off."""
     r, now = random.Random(1), dt.datetime(2026, 1, 1)
-    with path.open("w", encoding="utf-8") as file:
-        file.write(
-            "[2026-01-01 00:00:00] server_args=ServerArgs(model_path='m', tp_size=8, speculative_algorithm='EAGLE3')\n"
-        )
-        while file.tell() < size:
-            lines = []
-            for _ in range(50_000):
-                now += dt.timedelta(seconds=r.random() < 0.3)
-                head = f"[{now:%Y-%m-%d %H:%M:%S} TP0]"
-                lines.append(decode_line(r, head) if r.random() < 0.96 else (
-                    f"{head} Prefill batch, #new-seq: 1, #new-token: {r.randrange(64, 8192)}, #cached-token: 0, "
-                    f"token usage: 0.10, #running-req: 3, #queue-req: 0, #pending-token: 0, cuda graph: False, "
-                    f"input throughput (token/s): {9000 * r.random():.2f}"
-                ))  # fmt: skip
-            file.write("\n".join(lines) + "\n")
+    head = "[2026-01-01 00:00:00] server_args=ServerArgs(model_path='m', tp_size=8, speculative_algorithm='EAGLE3')\n"
+    lines = []
+    for _ in range(min(300_000, size // 190)):
+        now += dt.timedelta(seconds=r.random() < 0.28)
+        stamp = f"[{now:%Y-%m-%d %H:%M:%S} TP0]"
+        lines.append(decode_line(r, stamp) if r.random() < 0.96 else (
+            f"{stamp} Prefill batch, #new-seq: 1, #new-token: {r.randrange(64, 8192)}, #cached-token: 0, "
+            f"token usage: 0.10, #running-req: 3, #queue-req: 0, #pending-token: 0, cuda graph: False, "
+            f"input throughput (token/s): {9000 * r.random():.2f}"
+        ))  # fmt: skip
+    repeat(path, head.encode(), ("\n".join(lines) + "\n").encode(), size)
 
 
-def build(kind: str, gigabytes: float) -> Path:
-    path = BENCH / f"{kind}-{gigabytes:g}.log"
-    if not path.is_file():
-        print(f"building {path.relative_to(ROOT)}", flush=True)
-        {"sparse": sparse, "dense": dense}[kind](path, int(gigabytes * GB))
-    return path
+BUILD = {"sparse": sparse, "one server": one_server, "dense": dense}
 
 
-def warm(path: Path) -> None:
-    """Put the file into the page cache, so that no contestant pays for the disk."""
+@contextmanager
+def log_of(kind: str, gigabytes: float, folder: Path) -> Iterator[Path]:
+    """A log of a size, in the page cache; gone afterwards. Raises SystemExit when the disk is too full."""
+    size = int(gigabytes * GB)
+    free = shutil.disk_usage(folder).free
+    if free < 1.3 * size + GB:
+        raise SystemExit(f"{folder}: {free / GB:.1f} GB free, {1.3 * size / GB + 1:.1f} needed; set TMPDIR")
+    path = folder / "bench.log"
+    BUILD[kind](path, size)
     with path.open("rb", buffering=0) as file:
         while file.read(16 << 20):
             pass
+    try:
+        yield path
+    finally:
+        path.unlink()
 
 
 def speclog(path: Path) -> Run:
-    store = BENCH / "store.duckdb"
-    for old in BENCH.glob("store.duckdb*"):
-        old.unlink()
-    command = [sys.executable, "-m", "speclog", "--store", str(store), "ingest", str(path)]
-    return measure(command, PYTHONPATH=str(ROOT))
+    """`speclog ingest` into a new store."""
+    store = path.with_name("store.duckdb")
+    try:
+        command = [sys.executable, "-m", "speclog", "--store", str(store), "ingest", str(path)]
+        return measure(command, PYTHONPATH=str(ROOT))
+    finally:
+        for old in path.parent.glob("store.duckdb*"):
+            old.unlink()
 
 
 def rivals(path: Path) -> dict[str, Run]:
-    found = {"python re loop": measure([sys.executable, "-c", LOOP, str(path)])}
+    """What people use instead, where it is installed."""
+    found = {"Python re loop": measure([sys.executable, "-c", LOOP, str(path)])}
     if shutil.which("rg"):
         found["ripgrep, counting"] = measure(["rg", "-c", "Decode batch", str(path)])
     if shutil.which("lnav"):
-        home = BENCH / "lnav"
+        home = path.with_name("lnav")
         formats = home / ".config" / "lnav" / "formats" / "sglang"
         formats.mkdir(parents=True, exist_ok=True)
         (formats / "sglang.json").write_text(
@@ -182,54 +219,67 @@ def rivals(path: Path) -> dict[str, Run]:
         )
         query = ";SELECT count(*), max(tput), avg(running) FROM sglang_log WHERE tput IS NOT NULL"
         found["lnav, one query"] = measure(["lnav", "-n", "-c", query, str(path)], HOME=str(home))
+        shutil.rmtree(home)
     return found
 
 
-def row(name: str, path: Path, run: Run, base: Run | None = None) -> str:
-    size = path.stat().st_size / 1e6
-    ratio = f"{run.wall_s / base.wall_s:.1f}" if base else "1"
+def row(name: str, size: int, run: Run, base: Run | None = None) -> str:
+    """One line of the table; ``base`` is speclog's run on the same file."""
+    ratio = f"{run.wall_s / base.wall_s:.2f}" if base else "1"
     return (
-        f"| {name} | {size / 1000:.1f} GB | {size / run.wall_s:,.0f} | {size / run.cpu_s:,.0f} | "
-        f"{run.rss_mb:,.0f} | {ratio} |"
+        f"| {name} | {size / GB:.2f} GB | {run.wall_s:.1f} | {size / 1e6 / run.wall_s:,.0f} | "
+        f"{size / 1e6 / run.cpu_s:,.0f} | {run.rss_mb:,.0f} | {ratio} |"
     )
 
 
-def table(sizes: list[float]) -> list[str]:
-    """All measurements as rows of a Markdown table, printed as they come."""
-    lines = [
-        f"Measured {dt.date.today()} on {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} when it began; page cache warm.",
-        "",
-        "| what | file | MB/s | MB per CPU second | peak MB | time, speclog = 1 |",
-        "|---|---|---|---|---|---|",
-    ]
-    for kind in ("sparse", "dense"):
-        for size in sizes:
-            path = build(kind, size)
-            warm(path)
-            mine = speclog(path)
-            lines.append(row(f"**speclog ingest, {kind}**", path, mine))
-            print(lines[-1], mine.out.strip()[-160:], flush=True)
-            if size == sizes[0]:
-                for name, run in rivals(path).items():
-                    lines.append(row(f"{name}, {kind}", path, run, mine))
-                    print(lines[-1], flush=True)
-    return lines
+def table(sizes: list[float], folder: Path) -> Iterator[str]:
+    """All measurements as rows of a Markdown table, as they come; the first size is everyone's."""
+    yield (
+        f"Measured {dt.date.today()} on {os.cpu_count()} cores (load {os.getloadavg()[0]:.1f} when it began), "
+        f"Python {sys.version.split()[0]}, {versions()}. Page cache warm; the first size is the median of {REPEATS}."
+    )
+    yield ""
+    yield "| what | file | s | MB/s | MB per CPU second | peak MB | time, speclog = 1 |"
+    yield "|---|---|---|---|---|---|---|"
+    for kind in KINDS:
+        for size in sizes if kind != "one server" else sizes[:1]:
+            with log_of(kind, size, folder) as path:
+                n = path.stat().st_size
+                runs = [speclog(path) for _ in range(REPEATS if size == sizes[0] else 1)]
+                mine = sorted(runs, key=lambda run: run.wall_s)[len(runs) // 2]
+                yield row(f"**speclog ingest, {kind}**", n, mine)
+                if size == sizes[0] and kind != "one server":
+                    for name, run in rivals(path).items():
+                        yield row(f"{name}, {kind}", n, run, mine)
+
+
+def versions() -> str:
+    return ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "numpy"))
 
 
 def publish(lines: list[str]) -> None:
+    """Write the table between its marks; the rest of the page stays."""
     text = PAGE.read_text(encoding="utf-8")
     begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
     PAGE.write_text(text[:begin] + "\n" + "\n".join(lines) + "\n" + text[end:], encoding="utf-8")
 
 
 def main() -> None:
+    """Measure, print, publish."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=float, nargs="+", default=[1, 2, 4], help="gigabytes")
-    parser.add_argument("--no-page", action="store_true", help="do not write docs/performance.md")
+    parser.add_argument("--quick", action="store_true", help="0.25 GB only; the page stays as it is")
     options = parser.parse_args()
-    BENCH.mkdir(exist_ok=True)
-    lines = table(options.sizes)
-    if not options.no_page:
+    lines = []
+    with tempfile.TemporaryDirectory(prefix="speclog-bench-") as name:
+        folder = Path(name)
+        tiny = folder / "tiny.log"
+        tiny.write_bytes(real()[:200_000])
+        speclog(tiny)  # byte code is compiled and the template of new stores made, once per machine
+        for line in table([0.25] if options.quick else options.sizes, folder):
+            print(line, flush=True)
+            lines.append(line)
+    if not options.quick:
         publish(lines)
 
 

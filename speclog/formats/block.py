@@ -42,9 +42,13 @@ class Block:
 
     def texts(self, rows: Places) -> list[str]:
         """Some lines, as `text` gives them."""
+        return [line.decode("utf-8", "replace") for line in self.slices(rows)]
+
+    def slices(self, rows: Places) -> list[bytes | bytearray]:
+        """The bytes of some lines."""
         data = self.data
         places = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
-        return [data[start:end].decode("utf-8", "replace") for start, end in places]
+        return [data[start:end] for start, end in places]
 
     def pieces(self, start: int, stop: int) -> Iterator[memoryview]:
         """The bytes of lines ``start`` up to ``stop``: as few pieces as there are gaps, no newline behind."""

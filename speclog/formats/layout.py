@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -202,20 +202,28 @@ def _words(rows: Words, at: int) -> Words:
 
 
 def _days(first: Words, last: Words) -> tuple[Places, Mask]:
-    """(days since 1970, whether it is a date) of ``YYYY-mm-dd``, as its first and its last eight bytes."""
-    if (first == first[0]).all() and (last == last[0]).all():
-        known = _day(first[0], last[0])
-        return np.full(len(first), known or 0), np.full(len(first), known is not None)
-    pairs, back = np.unique(np.stack([first, last]), axis=1, return_inverse=True)
-    known_days = [_day(*pair) for pair in pairs.T]
-    back = back.reshape(-1)
-    days = np.array([day or 0 for day in known_days], np.int64)
-    return days[back], np.array([day is not None for day in known_days])[back]
+    """(days since 1970, whether it is a date) of ``YYYY-mm-dd ``, as its first and its last eight bytes."""
+    dashes = (last & _DASHES) == _BETWEEN
+    # One word a date: the dashes and the blank of "Y-mm-dd " give way to the other digits of the year.
+    dates = (last & ~_DASHES) | ((first & _U(0xFF)) << _U(8)) | ((first & _U(0xFF00)) << _U(24))
+    dates |= (first & _U(0xFF0000)) << _U(40)
+    changes = np.flatnonzero(dates[1:] != dates[:-1]) + 1
+    begins = np.concatenate([[0], changes])
+    known = [_day(word) for word in dates[begins].tolist()]
+    lengths = np.diff(begins, append=len(dates))
+    days = np.repeat(np.array([day or 0 for day in known], np.int64), lengths)
+    return days, np.repeat([day is not None for day in known], lengths) & dashes
 
 
-def _day(first: np.uint64, last: np.uint64) -> int | None:
-    text = int(first).to_bytes(8, "little") + int(last).to_bytes(8, "little")[5:]
+_U = np.uint64
+_DASHES, _BETWEEN = _U(0xFF0000FF0000FF00), _U(int.from_bytes(b"\0-\0\0-\0\0 ", "little"))
+
+
+@lru_cache(maxsize=4096)
+def _day(date_word: int) -> int | None:
+    y3, y0, m1, m2, y1, d1, d2, y2 = list(date_word.to_bytes(8, "little").decode("latin-1"))
+    text = f"{y0}{y1}{y2}{y3}-{m1}{m2}-{d1}{d2}"
     try:
-        return (datetime.strptime(text.decode("ascii"), "%Y-%m-%d ") - datetime(1970, 1, 1)).days
+        return (date.fromisoformat(text) - date(1970, 1, 1)).days if text.isascii() else None
     except ValueError:
         return None

@@ -32,14 +32,32 @@ def clean(block: Block) -> Block:
     rows = _odd(block)
     if not len(rows):
         return block
-    texts = block.texts(rows)
-    if len(rows) <= _FEW:
-        pairs = [
-            (row, line) for row, text in zip(rows.tolist(), texts, strict=True) for line in cleaned(text)
-        ]
+    lines = zip(rows.tolist(), block.slices(rows), strict=True)
+    raw = {row: line for row, line in lines if not _is_bar(line)}
+    texts = [text.decode("utf-8", "replace") for text in raw.values()]
+    if len(texts) <= _FEW:
+        pairs = [(row, line) for row, text in zip(raw, texts, strict=True) for line in cleaned(text)]
     else:
-        pairs = list(cleaned_columns(rows, texts).iter_rows())
+        pairs = list(cleaned_columns(np.fromiter(raw, np.int64, len(raw)), texts).iter_rows())
     return _replaced(block, rows, pairs)
+
+
+def _is_bar(raw: bytes | bytearray) -> bool:
+    """Whether a line is one progress bar and nothing else: as `cleaned` would find, but undecoded."""
+    return (
+        raw.find(b"\r", 1) < 0
+        and _bar_bytes().search(raw) is not None
+        and _MAYBE_HIDDEN_BYTES.search(raw) is None
+    )
+
+
+# A byte order mark begins with EF.
+_MAYBE_HIDDEN_BYTES = re.compile(rb'\[20|["{\x1b\xef]')
+
+
+@cache
+def _bar_bytes() -> re.Pattern[bytes]:
+    return re.compile(_bar().pattern.encode())
 
 
 def _odd(block: Block) -> Places:
