@@ -3,7 +3,8 @@
 Given a candidate, the baseline of its fair pair and the baseline of an unfair one: the two baselines differ
 in the confounders only, so they say what those are worth to a plain server. A run of the candidate under the
 unfair baseline's settings would say it for speculation; together they are the 2x2 of treatment and
-confounder.
+confounder. Where the candidate has no fair pair but was run under the baseline's settings too, it is the
+plain server's gain that is not known.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ WITHOUT, WITH = "without", "with"
 REPEATS = 4
 """Runs of a cell that are pooled, the first ones of the records; more would only take longer."""
 NOBODY = "nobody ran the candidate with these settings"
+NO_BASELINE = "nobody ran the baseline without these settings"
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ class Attribution:
 
     ``causes``: the confounders somebody set. ``cells``: run_ids by arm and setting; an empty one is the
     missing run. ``pairs``: gain of the baseline arm, ``fair`` against each run with the setting.
-    ``shares``: of the baseline arm.
+    ``shares``: of the baseline arm, of the candidate's where there is no ``fair``.
     """
 
     candidate: str
-    fair: str
+    fair: str | None
     naive: str
     causes: tuple[str, ...]
     batch_size: int | None
@@ -77,31 +79,37 @@ def explain(
     records: Records,
     side_of: SideOf,
     candidate: str,
-    fair: str,
+    fair: str | None,
     naive: str,
     *,
+    changed: str | None = None,
     batch_size: int | None = None,
     confidence: float = 0.95,
 ) -> Attribution | str:
-    """Explain the pair (candidate, naive) by its fair baseline; all three are run_ids of ``records``.
+    """Explain the pair (candidate, naive) by its fair baseline; all are run_ids of ``records``.
 
+    Without a fair baseline by ``changed``: the candidate under the settings of ``naive``, fair against it.
     ``side_of`` makes one arm of runs (repeats pooled). Batch size: the smallest all cells share unless given.
-    A text says why nothing can be explained: the two baselines differ in something that is not known, or in
-    the treatment, or not at all.
+    A text says why nothing can be explained: two runs of an arm differ in something that is not known, or in
+    the treatment, or not at all. Raises ValueError when neither ``fair`` nor ``changed`` is given.
     """
-    apart = records.difference(fair, naive)
+    if fair is not None:
+        apart, arm = records.difference(fair, naive), "baselines"
+    elif changed is not None:
+        apart, arm = records.difference(candidate, changed), "candidates"
+    else:
+        raise ValueError("a fair baseline, or the candidate under the other settings, is needed")
     if apart.unknown:
-        return f"not recorded for both baselines: {', '.join(sorted(apart.unknown))}"
+        return f"not recorded for both {arm}: {', '.join(sorted(apart.unknown))}"
     if apart.treatment or not apart.causes:
-        return "the two baselines do not differ in a confounder alone"
+        return f"the two {arm} do not differ in a confounder alone"
     cells = _cells(records, candidate, fair, naive, apart.causes)
     sides = {cell: side_of(runs) for cell, runs in cells.items() if runs}
     size = batch_size or smallest_common_size(list(sides.values()))
     if size is None:
         return "the runs have no batch size in common"
-    base = sides[BASELINE, WITHOUT], sides[BASELINE, WITH]
-    spec = sides[CANDIDATE, WITHOUT], sides.get((CANDIDATE, WITH))
-    both = _both(spec)
+    base, spec = (_both(sides, arm) for arm in (BASELINE, CANDIDATE))
+    ends = (fair, naive) if fair is not None else (candidate, changed or candidate)
     return Attribution(
         candidate,
         fair,
@@ -110,23 +118,31 @@ def explain(
         size,
         cells,
         {
-            BASELINE: effect(*base, size, confidence=confidence),
-            CANDIDATE: effect(*both, size, confidence=confidence) if both else NOBODY,
+            BASELINE: effect(*base, size, confidence=confidence) if base else NO_BASELINE,
+            CANDIDATE: effect(*spec, size, confidence=confidence) if spec else NOBODY,
         },
         _pairs(cells, side_of, size, confidence),
-        interaction([*base, *both], size, confidence=confidence) if both else NOBODY,
-        acceptance(*both, size, confidence=confidence) if both else NOBODY,
-        "measured: no estimate is needed" if both else adjusted(spec[0], *base, size, confidence=confidence),
-        shares(records, side_of, fair, naive, size, confidence=confidence),
+        interaction([*base, *spec], size, confidence=confidence)
+        if base and spec
+        else NOBODY
+        if base
+        else NO_BASELINE,
+        acceptance(*spec, size, confidence=confidence) if spec else NOBODY,
+        "measured: no estimate is needed"
+        if spec or not base
+        else adjusted(sides[CANDIDATE, WITHOUT], *base, size, confidence=confidence),
+        shares(records, side_of, *ends, size, confidence=confidence),
     )
 
 
-def _both(spec: tuple[Side, Side | None]) -> tuple[Side, Side] | None:
-    return None if spec[1] is None else (spec[0], spec[1])
+def _both(sides: Mapping[tuple[str, str], Side], arm: str) -> tuple[Side, Side] | None:
+    """An arm without and with the setting; None where a cell is missing."""
+    first, second = sides.get((arm, WITHOUT)), sides.get((arm, WITH))
+    return None if first is None or second is None else (first, second)
 
 
 def _cells(
-    records: Records, candidate: str, fair: str, naive: str, causes: frozenset[str]
+    records: Records, candidate: str, fair: str | None, naive: str, causes: frozenset[str]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Run_ids of the four cells, repeats of the named runs included."""
 
@@ -141,7 +157,7 @@ def _cells(
         and all(records.same(name, run_id, naive) for name in causes)
     ]
     return {
-        (BASELINE, WITHOUT): cell(fair),
+        (BASELINE, WITHOUT): () if fair is None else cell(fair),
         (BASELINE, WITH): cell(naive),
         (CANDIDATE, WITHOUT): cell(candidate),
         (CANDIDATE, WITH): cell(*changed),

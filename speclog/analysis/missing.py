@@ -23,7 +23,7 @@ class Wanted:
     value: str | None
 
 
-def commands(wanted: Iterable[Wanted], profile: str | None) -> list[str] | None:
+def commands(wanted: Iterable[Wanted], profile: str | None, arm: str = "candidate") -> list[str] | None:
     """Shell lines that start the missing run; None when a factor cannot be set from a shell (driver, GPU).
 
     Variables are exported or unset; server arguments become ``--set`` of ``speclog launch`` when the run has
@@ -43,7 +43,7 @@ def commands(wanted: Iterable[Wanted], profile: str | None) -> list[str] | None:
             " ".join(["speclog launch", shlex.quote(profile), *(f"--set {text}" for text in sets)]),
         ]
     told = f" with {' '.join(sets)}" if sets else ""
-    return [*shell, f"# start the candidate's server again{told}"]
+    return [*shell, f"# start the {arm}'s server again{told}"]
 
 
 def _variable(one: Wanted) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT
+from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT, Attribution
 from speclog.analysis.missing import Wanted, commands
 from speclog.analysis.worth import Adjusted, Effect
 from speclog.report import numbers, rows, words
 from speclog.report.charts import interaction, sweep
-from speclog.report.explained import told
+from speclog.report.explained import counterpart, told
 from speclog.report.model import Absent, Chart, Missing, Pair, Row, Run, Section
 from speclog.report.points import Points
 
@@ -23,17 +23,20 @@ if TYPE_CHECKING:
 def missing_run(section: Section, sections: Sequence[Section]) -> Missing | None:
     """The run that would settle the naive pair: this treatment under its baseline's settings.
 
+    Where somebody made that run and this one has no fair pair, it is the baseline under this run's settings.
     None when the pair is not unfair, when somebody made that run, when the settings cannot be set from a
     shell, or when nobody would want them (the baseline is slower with them). The target is the baseline's
     own speed.
     """
     naive, found = section.naive, section.attribution
-    if naive is None or naive.verdict != "unfair" or _made(section, sections):
+    if naive is None or naive.verdict != "unfair":
         return None
+    if _made(section, sections):
+        return _missing_baseline(section, naive) if section.fair is None else None
     confounders = naive.confounders()
     wanted = [Wanted(factor.name, factor.baseline_value) for factor in confounders]
     lines = commands(wanted, section.run.profile)
-    gain = found.pairs.get((found.fair, found.naive)) if found else None
+    gain = _gain(found) if found else None
     if lines is None or (isinstance(gain, Effect) and gain.gain.value <= 1):
         return None
     return Missing(
@@ -50,16 +53,25 @@ def _made(section: Section, sections: Sequence[Section]) -> bool:
     return counterpart(section, sections) is not None
 
 
-def counterpart(section: Section, sections: Sequence[Section]) -> Run | None:
-    """A run of the same treatment that is fair against the naive baseline, if somebody made it."""
-    if section.naive is None:
+def _missing_baseline(section: Section, naive: Pair) -> Missing | None:
+    """The naive baseline under the candidate's settings, and what its step must take for it to pay."""
+    confounders, level = naive.confounders(), naive.main_level
+    wanted = [Wanted(factor.name, factor.candidate_value) for factor in confounders]
+    lines = commands(wanted, naive.baseline.profile, "baseline")
+    if lines is None:
         return None
-    wanted = section.naive.baseline.run_id
-    for other in sections:
-        same = other.run.treatment == section.run.treatment and other.run.model == section.run.model
-        if same and any(pair.verdict == "fair" and pair.baseline.run_id == wanted for pair in other.pairs):
-            return other.run
-    return None
+    target = None
+    if level is not None and level.tau is not None and level.t_spec_ms is not None:
+        target = (
+            f"{section.run.name} pays at batch {level.batch_size} if its step takes longer than "
+            f"{numbers.ms(level.t_spec_ms / level.tau)} ms (round over accept length)."
+        )
+    return Missing(
+        title=f"The run nobody has made: no speculation with the settings of {section.run.name}.",
+        why=f"{numbers.capital(words.name_factors(confounders))} would then be equal.",
+        command="\n".join(lines),
+        target=target,
+    )
 
 
 def _target(naive: Pair, estimate: Adjusted | str | None) -> str | None:
@@ -81,14 +93,23 @@ def _target(naive: Pair, estimate: Adjusted | str | None) -> str | None:
     )
 
 
+def _gain(found: Attribution) -> Effect | str | None:
+    """The baseline's gain in the very pair of runs that is shown; None without a fair baseline."""
+    return None if found.fair is None else found.pairs.get((found.fair, found.naive))
+
+
 def weigh(section: Section) -> None:
     """Say what the naive pair's confounders are worth: its baseline against the fair one, without them."""
     naive, found = section.naive, section.attribution
-    gain = found.pairs.get((found.fair, found.naive)) if found else None
-    if naive is None or not isinstance(gain, Effect):
+    if naive is None or found is None:
+        return
+    arm, gain = "baseline", _gain(found)
+    if gain is None:
+        arm, gain = "candidate", found.effects[CANDIDATE]
+    if not isinstance(gain, Effect):
         return
     together = "together " if len(naive.confounders()) > 1 else ""
-    worth = f"{together}{told(gain.gain)} on the baseline at batch {gain.batch_size}"
+    worth = f"{together}{told(gain.gain)} on the {arm} at batch {gain.batch_size}"
     weighed = tuple(
         replace(factor, worth=worth) if factor.state == "confounder" else factor for factor in naive.factors
     )
@@ -102,17 +123,19 @@ def weigh(section: Section) -> None:
 def two_by_two(points: Points, section: Section, known: Mapping[str, Run]) -> Chart | Absent | None:
     """Treatment x confounder with the missing cell; None without an attribution."""
     fair, naive, found = section.fair, section.naive, section.attribution
-    if fair is None or naive is None or found is None or found.batch_size is None:
+    if naive is None or found is None or found.batch_size is None:
         return None
     arms = {BASELINE: "no speculation", CANDIDATE: section.run.short_treatment}
-    settings = {WITHOUT: fair.baseline.name, WITH: naive.baseline.name}
+    settings = {WITHOUT: fair.baseline.name if fair else section.run.name, WITH: naive.baseline.name}
     cells = [
         {"setting": f"as in {settings[setting]}", "arm": arms[arm], "run": "nobody made this run"}
         | _cell(points, [known[run_id] for run_id in found.cells[arm, setting]], found.batch_size)
         for setting in (WITHOUT, WITH)
         for arm in (BASELINE, CANDIDATE)
     ]
-    return interaction.chart(fair.key, words.name_factors(naive.confounders()), cells, found.batch_size)
+    return interaction.chart(
+        (fair or naive).key, words.name_factors(naive.confounders()), cells, found.batch_size
+    )
 
 
 def _cell(points: Points, runs: Sequence[Run], batch_size: int) -> Row:

@@ -11,6 +11,7 @@ from speclog.report.model import Answer, Pair, Run, Section
 if TYPE_CHECKING:
     from speclog.analysis.attribution import Attribution
     from speclog.analysis.decompose import Decomposition
+    from speclog.analysis.design import Records
     from speclog.analysis.worth import Adjusted, Span
     from speclog.report.details import Sides
     from speclog.store import Store
@@ -21,12 +22,15 @@ CAVEAT = "an estimate, not a result: it holds only if both arms gain alike, and 
 
 
 def explain(store: Store, sides: Sides, known: Mapping[str, Run], sections: Sequence[Section]) -> None:
-    """Fill in ``attribution`` and ``answers`` of sections that have a fair pair and an unfair naive one."""
+    """Fill in ``attribution`` and ``answers`` of sections whose naive pair is unfair and can be explained.
+
+    A fair pair explains it, or a run of the candidate under the baseline's settings.
+    """
     from speclog.analysis import design
     from speclog.analysis.attribution import explain as attribute
 
-    open_ones = [(s, s.fair, s.naive) for s in sections if s.fair and s.naive and s.naive.verdict == "unfair"]
-    wanted = [run_id for _, fair, naive in open_ones for run_id in _related(known, fair, naive)]
+    unfair = [(s, s.naive) for s in sections if s.naive and s.naive.verdict == "unfair"]
+    wanted = [run_id for section, naive in unfair for run_id in _related(known, section, naive)]
     if not wanted:
         return
     records = design.load(store, wanted)
@@ -34,9 +38,13 @@ def explain(store: Store, sides: Sides, known: Mapping[str, Run], sections: Sequ
     def side(run_ids: Sequence[str]) -> Any:
         return sides.side([known[run_id] for run_id in run_ids])
 
-    for section, fair, naive in open_ones:
-        ids = (section.run.run_id, fair.baseline.run_id, naive.baseline.run_id)
-        found = attribute(records, side, *ids)
+    for section, naive in unfair:
+        fair = section.fair.baseline.run_id if section.fair else None
+        changed = None if fair else _changed(records, naive)
+        if fair is None and changed is None:
+            continue
+        ids = (section.run.run_id, fair, naive.baseline.run_id)
+        found = attribute(records, side, *ids, changed=changed)
         if isinstance(found, str):
             section.answers = [Answer("worth", f"What are {_causes(naive)} worth?", why_not=found)]
             continue
@@ -44,9 +52,34 @@ def explain(store: Store, sides: Sides, known: Mapping[str, Run], sections: Sequ
         section.answers = [*_parts(sides, naive), *_answers(found, naive, known)]
 
 
-def _related(known: Mapping[str, Run], fair: Pair, naive: Pair) -> list[str]:
-    """The three runs of the question, then served runs of the same engine and model, nearest in time."""
-    me = fair.candidate
+def counterpart(section: Section, sections: Sequence[Section]) -> Run | None:
+    """A run of the same treatment that is fair against the naive baseline, if somebody made it."""
+    if section.naive is None:
+        return None
+    wanted = section.naive.baseline.run_id
+    for other in sections:
+        same = other.run.treatment == section.run.treatment and other.run.model == section.run.model
+        if same and any(pair.verdict == "fair" and pair.baseline.run_id == wanted for pair in other.pairs):
+            return other.run
+    return None
+
+
+def _changed(records: Records, naive: Pair) -> str | None:
+    """The candidate under the settings of a baseline that it is unfair with, if somebody ran it."""
+    me, theirs = naive.candidate.run_id, naive.baseline.run_id
+    causes = {factor.name for factor in naive.confounders() if not factor.name.startswith("measure.")}
+
+    def fits(run_id: str) -> bool:
+        apart = records.difference(me, run_id)
+        alike = apart.causes == causes and not apart.unknown and not apart.treatment
+        return alike and all(records.same(name, run_id, theirs) for name in causes)
+
+    return next((run_id for run_id in records.values if causes and fits(run_id)), None)
+
+
+def _related(known: Mapping[str, Run], section: Section, naive: Pair) -> list[str]:
+    """The runs of the question, then served runs of the same engine and model, nearest in time."""
+    me, fair = section.run, section.fair.baseline if section.fair else None
     alike = [r for r in known.values() if r.served and r.engine == me.engine and r.model == me.model]
 
     def apart(run: Run) -> float:
@@ -55,7 +88,7 @@ def _related(known: Mapping[str, Run], fair: Pair, naive: Pair) -> list[str]:
         return abs((run.started_at - me.started_at).total_seconds())
 
     nearest = sorted(alike, key=lambda run: (apart(run), run.run_id))[:RELATED]
-    named = [pair.run_id for pair in (me, fair.baseline, naive.baseline)]
+    named = [run.run_id for run in (me, naive.baseline, fair) if run is not None]
     return list(dict.fromkeys([*named, *(run.run_id for run in nearest)]))
 
 

@@ -133,7 +133,8 @@ def _section(run: Run, pairs: list[Pair], named: frozenset[str] | None) -> Secti
     asked = [pair for pair in ranked if named is None or pair.baseline.run_id in named]
     chosen = asked[0] if asked else None
     fair = next((pair for pair in [*asked, *ranked] if pair.verdict == "fair" and pair.main_level), None)
-    if chosen is not None and named is not None and chosen.verdict != "fair":
+    unfair = chosen is not None and chosen.verdict == "unfair"  # the fairest there is
+    if chosen is not None and (unfair or (named is not None and chosen.verdict != "fair")):
         naive: Pair | None = chosen
     else:
         naive = _misleading(ranked, fair or chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from speclog.analysis.repeats import needed
-from speclog.report import numbers
+from speclog.report import numbers, words
 from speclog.report.model import Pair, Report
 
 COLUMNS = ("candidate", "verdict", "run", "why", "command", "target")
@@ -24,6 +24,8 @@ def plan(report: Report) -> list[tuple[object, ...]]:
         rows += [(name, verdict, m.title, m.why, m.command, m.target) for m in section.missing]
         if verdict == "unproven" and section.chosen is not None:
             rows.append((name, verdict, *_prove(section.chosen)))
+        elif verdict == "unfair" and section.chosen is not None and not section.missing:
+            rows += [] if section.fair else [(name, verdict, *_alike(section.chosen))]
         elif verdict == "fair" and section.chosen is not None:
             rows += [(name, verdict, *one) for one in _decide(section.chosen)]
         elif verdict == "no baseline":
@@ -38,6 +40,14 @@ def plan(report: Report) -> list[tuple[object, ...]]:
                 )
             )
     return rows
+
+
+def _alike(pair: Pair) -> tuple[str, str, str | None, None]:
+    """Two sessions that do not differ, where no single run would settle an unfair pair."""
+    found = pair.confounders()
+    mends = dict.fromkeys(factor.mend for factor in found if factor.mend)
+    why = f"{words.name_factors(found)}: {'; '.join(mends)}" if mends else words.reason(pair)
+    return ("Both arms again, alike in what differs now.", why, _launch(pair, 1), None)
 
 
 def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
@@ -58,17 +68,18 @@ def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
         (
             f"At least {n} sessions of both arms.",
             why,
-            _again(pair, n),
+            _launch(pair, n) or f"# start both servers again, {n} times in turn, with the same requests",
             "make the interval of the speedup narrower than its distance from 1",
         )
     ]
 
 
-def _again(pair: Pair, repeats: int) -> str:
+def _launch(pair: Pair, repeats: int) -> str | None:
+    """Both arms by their launch profiles; None where a run has none."""
     arms = [shlex.quote(run.profile) for run in (pair.baseline, pair.candidate) if run.profile]
-    if len(arms) == 2:
-        return f"speclog launch {' '.join(arms)} --repeat {repeats}"
-    return f"# start both servers again, {repeats} times in turn, with the same requests"
+    if len(arms) < 2:
+        return None
+    return f"speclog launch {' '.join(arms)}" + (f" --repeat {repeats}" if repeats > 1 else "")
 
 
 def _prove(pair: Pair) -> tuple[str, str, str, None]:

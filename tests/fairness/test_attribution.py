@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from speclog.analysis import attribution, design
 from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT, Attribution
 from speclog.analysis.missing import Wanted, commands
 from speclog.analysis.side import Side
-from speclog.store import Store
-from tests.fairness.build import Made, baseline, candidate
+from speclog.cli import cli
+from speclog.report import report_text
+from speclog.store import Store, open_store
+from tests.fairness.build import Made, append_all, baseline, candidate
 
 pytestmark = pytest.mark.slow
 Stores = Callable[..., Store]
 LL, RING = {"NCCL_PROTO": "LL"}, {"NCCL_ALGO": "Ring"}
 
 
-def explain(store: Store, runs: Sequence[Made], which: tuple[Made, Made, Made]) -> Attribution | str:
+def explain(
+    store: Store, runs: Sequence[Made], which: tuple[Made, Made | None, Made], changed: Made | None = None
+) -> Attribution | str:
     records = design.load(store, [run.run_id for run in runs])
 
     def side(run_ids: Sequence[str]) -> Side:
         sql = "SELECT * FROM decode_window WHERE run_id = ? ORDER BY source_index, line_no"
         return Side([store.frame(sql, [run_id]) for run_id in run_ids], resamples=400)
 
-    return attribution.explain(records, side, *(run.run_id for run in which))
+    spec, fair, naive = (run.run_id if run else None for run in which)
+    assert spec is not None and naive is not None
+    other = changed.run_id if changed else None
+    return attribution.explain(records, side, spec, fair, naive, changed=other)
 
 
 def ids(*runs: Made) -> tuple[str, ...]:
@@ -81,6 +91,38 @@ def test_the_missing_cell_is_named_and_only_an_estimate_stands_in_for_it(store_o
     assert found.effects[CANDIDATE] == found.interaction == found.acceptance == attribution.NOBODY
     assert not isinstance(found.adjusted, str)
     assert found.shares == "1 of 4 settings are not measured: NCCL_ALGO alone"
+
+
+def test_without_a_plain_run_it_is_the_baseline_that_is_missing(store_of: Stores, tmp_path: Path) -> None:
+    tuned, spec = baseline("tuned", env=LL, round_ms=12.0), candidate("spec", round_ms=30.0)
+    both = candidate("both", env=LL, round_ms=24.0)
+    runs = [tuned, spec, both]
+    found = explain(store_of(*runs), runs, (spec, None, tuned), both)
+    assert isinstance(found, Attribution)
+    assert found.missing == [(BASELINE, WITHOUT)]
+    assert found.effects[BASELINE] == found.interaction == attribution.NO_BASELINE
+    gain = found.effects[CANDIDATE]
+    assert not isinstance(gain, str)
+    assert gain.gain.value == pytest.approx(1.25, rel=0.003)
+    assert not isinstance(found.shares, str)
+    assert found.shares[0].gain.value == pytest.approx(1.25, rel=0.003)
+    with pytest.raises(ValueError, match="is needed"):
+        explain(store_of(*runs), runs, (spec, None, tuned))
+
+    target = str(tmp_path / "plan.duckdb")
+    with open_store(target, read_only=False) as store:
+        append_all(store, runs)
+    done = CliRunner().invoke(cli, ["--store", target, "plan", "--run", "spec", "--json"])
+    (row,) = json.loads(done.stdout)
+    assert row["run"] == "The run nobody has made: no speculation with the settings of spec."
+    assert row["command"] == "unset NCCL_PROTO\n# start the baseline's server again"
+    assert "takes longer than 14.43 ms" in row["target"]
+    page = report_text(target, vs="baseline", candidates=["spec"], fmt="json")
+    section = json.loads(page)["candidates"][0]
+    answers = {one["key"]: one for one in section["answers"]}
+    assert answers["worth_baseline"]["why_not"] == attribution.NO_BASELINE
+    assert answers["worth_candidate"]["value"] == pytest.approx(1.25, rel=0.003)
+    assert [cell["arm"] for cell in section["cells"] if not cell["runs"]] == ["baseline"]
 
 
 def test_factors_that_never_change_alone_are_weighed_together(store_of: Stores) -> None:

@@ -48,6 +48,14 @@ def test_plan_asks_for_repeats_of_a_level_pair(tmp_path: Path) -> None:
     assert row["verdict"] == "fair"
     assert "level so far at batch 1" in row["why"]
     assert row["command"] is None or "times in turn" in row["command"]
+    other = str(tmp_path / "u.duckdb")
+    with open_store(other, read_only=False) as store:
+        append_all(store, [baseline("base", facts={"driver": "570.1"}), candidate("spec")])
+    done = CliRunner().invoke(cli, ["--store", other, "plan", "--json"])
+    (row,) = json.loads(done.stdout)
+    assert row["verdict"] == "unfair"
+    assert row["run"] == "Both arms again, alike in what differs now."
+    assert "run both arms on driver 570.1" in row["why"]
     with open_store(str(tmp_path / "t.duckdb"), read_only=False) as store:
         append_all(store, [baseline("base", round_ms=4.8), candidate("won", round_ms=7.0)])
     done = CliRunner().invoke(cli, ["--store", str(tmp_path / "t.duckdb"), "plan"])
