@@ -31,6 +31,7 @@ SECTIONS = (
     "coverage",
     "overhead",
     "verdicts",
+    "worth",
     "gpu_launch",
     "gpu_profiler",
     "gpu_tp2",
