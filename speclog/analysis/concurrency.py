@@ -70,7 +70,9 @@ def _interpolated(candidate: Side, baseline: Side, size: int, confidence: float)
     below = [b for b in baseline.batch_sizes if b < size]
     above = [b for b in baseline.batch_sizes if b > size]
     if not below or not above:
-        measured = ", ".join(map(str, baseline.batch_sizes)) or "none"
+        if not baseline.batch_sizes:
+            return {"batch_size": size, "refused": "the baseline has no clean window at all"}
+        measured = ", ".join(map(str, baseline.batch_sizes))
         return {"batch_size": size, "refused": f"outside the baseline's batch sizes ({measured})"}
     part = max(candidate.at(size), key=lambda found: found.n)
     ends = [_covering(baseline.at(b), part) for b in (below[-1], above[0])]

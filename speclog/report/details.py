@@ -96,15 +96,19 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     predicted, better_steps = found.steps(section)
     lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
     phases = sources.of_runs("*", "phase", [pair.candidate])
-    histograms = sources.of_runs("line_no, steps, acc_hist", "profile_window", [pair.candidate])
-    accepted = acceptance.chart(pair.candidate, _histogram(store, pair.candidate))
+    histogram = _histogram(store, pair.candidate)
+    accepted = acceptance.chart(pair.candidate, histogram, plain(sides.windows(pair.candidate)))
+    columns, view = (
+        ("steps, acc_hist", "profile_window") if sum(histogram) else ("tau, excluded", "decode_window")
+    )
+    acceptances = sources.of_runs(f"line_no, {columns}", view, [pair.candidate])
     section.charts = [
         sourced(break_even.chart(pair), "f-tau-star", sources.of_pair(pair)),
         sourced(speedups, "f-switch-off", sources.whatif(pair, "--ask", "concurrency")),
         sourced(context.chart(pair, _curve(sides, pair)), "f-context", lines),
         sourced(_bill(section, pair, found.profile), "f-phases", phases),
         sourced(predicted, "f-what-if", sources.whatif(pair)),
-        sourced(accepted, "f-tau", histograms),
+        sourced(accepted, "f-tau", acceptances),
         _timeline(sides, pair.candidate, "candidate"),
         _timeline(sides, pair.baseline, "baseline"),
     ]

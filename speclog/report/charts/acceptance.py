@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import floor
 from typing import Any
 
+from speclog.report import numbers
 from speclog.report.charts import base
-from speclog.report.model import Absent, Chart, Run
+from speclog.report.model import Absent, Chart, Row, Run
 
 QUESTION = "How far do the drafts survive?"
 COLUMNS = ("accepted", "rounds", "share_pct", "survival_pct")
+BINS = ("tau_from", "tau_to", "batch_size", "windows")
+WIDTH = 0.05
+"""Of a bin of accept lengths, in tokens."""
 
 
-def chart(run: Run, histogram: Sequence[int]) -> Chart | Absent:
+def chart(run: Run, histogram: Sequence[int], windows: Sequence[Row] = ()) -> Chart | Absent:
     """Share of request-rounds by accepted drafts, and the share that accepts at least that many.
 
     ``histogram[i]`` is the number of request-rounds with i accepted drafts, summed over the run's windows.
+    Without one, the accept lengths of ``windows`` (rows of view ``decode_window``) are all that is known.
     """
     key = f"acceptance-{run.run_id[:10]}"
     total = sum(histogram)
     if not total:
-        return Absent(key, QUESTION, "no acceptance histogram: the run was not profiled (EAGLE3_PROFILE=1)")
+        return _of_windows(key, run, windows)
     survival = [sum(histogram[i:]) / total for i in range(len(histogram))]
     points = [
         {"accepted": i, "rounds": n, "share_pct": 100 * n / total, "survival_pct": 100 * survival[i]}
@@ -32,6 +39,28 @@ def chart(run: Run, histogram: Sequence[int]) -> Chart | Absent:
         "Bars: request-rounds with exactly so many accepted drafts. Line: with at least so many (survival)."
     )
     return Chart(key, QUESTION, title, alt_text, base.spec(_draw, height=200), (rows,), note)
+
+
+def _of_windows(key: str, run: Run, windows: Sequence[Row]) -> Chart | Absent:
+    """How the accept length of whole windows is spread: means of forty rounds, no positions."""
+    clean = [row for row in windows if not row.get("excluded") and row.get("tau") is not None]
+    if not run.speculative or len(clean) < 2:
+        return Absent(key, QUESTION, "no acceptance histogram: the run was not profiled (EAGLE3_PROFILE=1)")
+    counted = Counter((floor(row["tau"] / WIDTH + 1e-9), row["running_req"]) for row in clean)
+    points = [
+        {"tau_from": place * WIDTH, "tau_to": (place + 1) * WIDTH, "batch_size": size, "windows": number}
+        for (place, size), number in sorted(counted.items())
+    ]
+    taus = [row["tau"] for row in clean]
+    span = f"{numbers.fixed(min(taus))} to {numbers.fixed(max(taus))}"
+    title = f"Accept length {numbers.fixed(sum(taus) / len(taus))} on average, {span} from window to window"
+    alt_text = f"Distribution of accept length over {numbers.count(len(clean), 'clean window')}. {title}."
+    note = (
+        "A window is a mean over its rounds and requests. How far drafts survive by position is in profiled "
+        "runs only (EAGLE3_PROFILE=1)."
+    )
+    rows = base.data(key, points, BINS)
+    return Chart(key, QUESTION, title, alt_text, base.spec(_draw_windows, height=180), (rows,), note)
 
 
 def _title(survival: Sequence[float]) -> str:
@@ -71,3 +100,26 @@ def _draw() -> Any:
         color=base.CANDIDATE, point=alt.OverlayMarkDef(color=base.CANDIDATE, size=50)
     ).encode(y="survival_pct:Q")
     return alt.layer(bars, line)
+
+
+def _draw_windows() -> Any:
+    import altair as alt
+
+    return (
+        alt.Chart(base.named())
+        .mark_bar(opacity=0.85, stroke=base.PAPER, strokeWidth=1, color=base.CANDIDATE)
+        .encode(
+            x=alt.X(
+                "tau_from:Q", bin="binned", title="accept length τ of a window", scale=alt.Scale(zero=False)
+            ),
+            x2="tau_to:Q",
+            y=alt.Y("windows:Q", stack="zero", title="clean windows"),
+            detail="batch_size:O",
+            tooltip=[
+                alt.Tooltip("tau_from:Q", format=".2f", title="τ from"),
+                alt.Tooltip("tau_to:Q", format=".2f", title="to"),
+                alt.Tooltip("batch_size:O", title="batch size"),
+                alt.Tooltip("windows:Q"),
+            ],
+        )
+    )

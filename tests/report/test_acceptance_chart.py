@@ -1,0 +1,36 @@
+"""How far drafts survive: by position where that was measured, else only how windows are spread."""
+
+from __future__ import annotations
+
+from speclog.report.charts import acceptance
+from speclog.report.model import Absent, Chart
+from tests.report import build
+
+RUN = build.run("spec", speculative=True)
+
+
+def windows(*taus: float, excluded: str | None = None) -> list[dict[str, object]]:
+    return [{"tau": tau, "running_req": 1, "excluded": excluded} for tau in taus]
+
+
+def test_a_histogram_gives_shares_and_survival() -> None:
+    chart = acceptance.chart(RUN, [20, 60, 20])
+    assert isinstance(chart, Chart)
+    assert chart.title == "The first draft token is accepted in 80 % of rounds, all 2 in 20 %"
+    assert [row[-1] for row in chart.data[0].rows] == [100.0, 80.0, 20.0]
+
+
+def test_without_a_histogram_clean_windows_are_counted_by_accept_length() -> None:
+    found = acceptance.chart(RUN, [], [*windows(2.05, 2.07, 2.10, 2.14), *windows(9.0, excluded="prefill")])
+    assert isinstance(found, Chart)
+    assert found.title == "Accept length 2.09 on average, 2.05 to 2.14 from window to window"
+    bins = [(round(low, 2), round(high, 2), number) for low, high, _, number in found.data[0].rows]
+    assert bins == [(2.05, 2.1, 2), (2.1, 2.15, 2)]
+    assert "by position is in profiled" in found.note
+
+
+def test_without_windows_too_it_says_why_not() -> None:
+    for run, given in ((RUN, windows(2.0)), (build.run("base", speculative=False), windows(1.0, 1.0))):
+        found = acceptance.chart(run, [0, 0], given)
+        assert isinstance(found, Absent)
+        assert "not profiled" in found.reason
