@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from speclog.report.model import Row
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST = 4
 """Repeats of a side that are pooled; more would only take longer."""
-LOOKED_AT = 200
+LOOKED_AT = 60
 """Earlier runs of a model that are looked through, newest first."""
 
 
@@ -53,11 +53,15 @@ def regressions(
     Keys: ``against`` ('baseline' or 'earlier'), ``run_names``, ``batch_size``, ``context``, ``ratio``,
     ``low``, ``high``, ``kind``, ``regressed``, ``since`` (factors that changed), ``why_not``.
     """
+    from speclog.analysis import design
+
     windows = _Windows(store)
+    known = {one.candidate: _candidates(store, one.candidate, before) for one in found}
+    records = design.load(store, [run_id for one, runs in known.items() for run_id in (one, *runs)])
     return {
         one.candidate: [
             *_against_baseline(windows, one, repeats.get(one.candidate) or [one.baseline]),
-            *_against_earlier(store, windows, one, before, threshold),
+            *_against_earlier(windows, *_earlier(records, one, known[one.candidate], before), one, threshold),
         ]
         for one in found
     }
@@ -90,11 +94,10 @@ def _against_baseline(windows: _Windows, one: Checked, baselines: Sequence[str])
 
 
 def _against_earlier(
-    store: Store, windows: _Windows, one: Checked, before: Sequence[str] | None, threshold: float
+    windows: _Windows, names: Mapping[str, str], since: list[str], why: str, one: Checked, threshold: float
 ) -> list[Row]:
     from speclog.analysis import regression
 
-    names, since, why = _earlier(store, one, before)
     if why:
         return [_row("earlier", [], regression.Change(None, why_not=why))]
     sides = windows.side([one.candidate]), windows.side(list(names)[:MOST])
@@ -103,13 +106,11 @@ def _against_earlier(
 
 
 def _earlier(
-    store: Store, one: Checked, before: Sequence[str] | None
+    records: Records, one: Checked, known: dict[str, Row], before: Sequence[str] | None
 ) -> tuple[dict[str, str], list[str], str]:
     """Earlier runs (names by run_id), what changed since, and why there are none."""
-    from speclog.analysis import design, regression
+    from speclog.analysis import regression
 
-    known = _candidates(store, one.candidate, before)
-    records = design.load(store, [one.candidate, *known])
     if before is not None:
         return _named(records, one, known)
     started = [(run_id, row["started_at"]) for run_id, row in known.items()]
@@ -119,9 +120,7 @@ def _earlier(
     return {run_id: known[run_id]["name"] for run_id in chosen}, since, ""
 
 
-def _named(
-    records: Records, one: Checked, known: dict[str, dict[str, Any]]
-) -> tuple[dict[str, str], list[str], str]:
+def _named(records: Records, one: Checked, known: dict[str, Row]) -> tuple[dict[str, str], list[str], str]:
     from speclog.analysis import regression
 
     others = {run_id: row["name"] for run_id, row in known.items() if run_id != one.candidate}
@@ -133,7 +132,7 @@ def _named(
     return others, sorted({name for names in changed for name in names or []}), ""
 
 
-def _candidates(store: Store, candidate: str, before: Sequence[str] | None) -> dict[str, dict[str, Any]]:
+def _candidates(store: Store, candidate: str, before: Sequence[str] | None) -> dict[str, Row]:
     """Runs that may be earlier ones, newest first, the candidate included."""
     sql = """
         SELECT o.run_id, o.name, o.started_at
