@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 _ERROR = re.compile(
-    r"^(\[[^\]]*\] )?[\w.]*(Error|Exception|Interrupt)\b.*|.*\b(error|failed|fatal|terminate)\b.*",
+    r"^(\[[^\]]*\] )?[\w.]*(Error|Exception|Interrupt)\b|\b(error|failed|fatal|terminate)\b",
     re.IGNORECASE,
 )
 _NOISE = re.compile(
@@ -41,7 +41,7 @@ def explain(lines: list[str], code: int | None) -> str:
 def last_error(lines: list[str]) -> str | None:
     """The last line that reads like an error; the last line at all when none does."""
     spoken = [line for line in lines if line.strip() and not _NOISE.search(line)]
-    errors = [line for line in spoken if _ERROR.match(line)]
+    errors = [line for line in spoken if _ERROR.search(line)]
     return next(reversed(errors or spoken), None)
 
 

@@ -14,7 +14,9 @@ Kind = Literal["file", "postgres", "sqlite"]
 
 _FORMS = "FILE.duckdb, ducklake:postgres:dbname=... host=..., or ducklake:sqlite:FILE"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_PASSWORD = re.compile(r"\b(?:ssl)?password\s*=|://[^/@\s]*:[^/@\s]*@|\b(?:key_id|secret)\s*=", re.IGNORECASE)
+_PASSWORD = re.compile(
+    r"\b(?:ssl)?password\s*=|://[^/@\s:]*:[^/@\s]*@|\b(?:key_id|secret)\s*=", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
