@@ -44,8 +44,10 @@ def split_prefix(line: str) -> tuple[Prefix, str]:
     if line.startswith("[2"):
         end = line.find("] ", 20, 120)
         prefix = _plain(line[: end + 2]) if end > 0 else None
-        if prefix is not None and not line.startswith(_LEVELS, end + 2):
-            return prefix, line[end + 2 :]
+        if prefix is not None:
+            message = line[end + 2 :]
+            if message[:1] not in _INITIALS or not message.startswith(_LEVELS):
+                return prefix, message
     if not line.startswith(_FIRST):
         return _NOTHING, line
     found = _SGLANG.match(line)
@@ -60,6 +62,7 @@ def split_prefix(line: str) -> tuple[Prefix, str]:
 
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_INITIALS = "DIWEC"
 _FIRST = (*_LEVELS, *"[0123456789")  # what a prefix may begin with
 _NOTHING = Prefix()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -54,10 +55,12 @@ class LogReader:
         first = self.lines + 1
         typed = {table: frame.with_columns(pl.col("line_no") + first) for table, frame in chunk.typed.items()}
         before = len(self.sessions)
-        columns = [frame["line_no"] for frame in typed.values()]
+        columns: list[list[int]] = []
 
         def batches(start: int, stop: int) -> int:
-            return sum(int(c.search_sorted(stop)) - int(c.search_sorted(start)) for c in columns)
+            if not columns:  # few chunks hold a start
+                columns.extend(frame["line_no"].to_list() for frame in typed.values())
+            return sum(bisect_left(column, stop) - bisect_left(column, start) for column in columns)
 
         self._splitter.take_all(first, chunk.others, batches)
         self._stitcher.add(typed, lambda line: chunk.text_of(line - first), self.sessions, self.buffer)
