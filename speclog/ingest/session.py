@@ -79,6 +79,7 @@ class Session:
     unknown: int = 0
     unknown_samples: list[str] = field(default_factory=list)
     _unknown_heads: set[str] = field(default_factory=set)
+    _settled_id: str = ""
     sidecars: list[str] = field(default_factory=list)
     digest: Any = field(default_factory=hashlib.sha256)
 
@@ -95,9 +96,13 @@ class Session:
     @property
     def run_id(self) -> str:
         """First 16 hex digits of the hash of the session's identity: manifest id, args line or first line."""
+        if self._settled_id:
+            return self._settled_id
         session = self.manifest.get("session")
-        text = f"manifest:{session}" if session else self.identity
-        return _short_hash(text)
+        found = _short_hash(f"manifest:{session}" if session else self.identity)
+        if self.flushed and (session or self.identity):
+            self._settled_id = found
+        return found
 
     def set_fact(self, name: str, value: object, source: str, line_no: int | None = None) -> None:
         """Record a fact; the first of a better source stays (manifest before log before sidecars)."""
@@ -155,7 +160,7 @@ class Session:
                 self.unknown_samples.append(text[:200])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
