@@ -58,6 +58,8 @@ def _section(section: Section) -> list[str]:
         parts.append(f"### Against {escape(pair.baseline.name)} ({words.verdict_word(pair.verdict).lower()})")
         parts.append(_levels(pair))
         parts += _doubts(pair)
+        if pair == (section.fair or section.maybe or section.chosen):
+            parts += [f"{escape(words.between(row))}." for row in section.between]
         found = [
             factor for factor in pair.factors if factor.state in ("confounder", "unknown", "unclassified")
         ]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from speclog.report import numbers
-from speclog.report.model import Factor, Level, Pair, Section
+from speclog.report.model import Factor, Level, Pair, Row, Section
 
 VERDICT_WORDS = {
     "fair": ("✓", "Fair", "everything that matters is known and equal"),
@@ -70,6 +70,16 @@ def join(parts: Iterable[str]) -> str:
     """``a, b and c``."""
     items = list(parts)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def between(row: Row) -> str:
+    """What is said of a batch size that the baseline never ran (a row of `analysis.concurrency.unequal`)."""
+    lead = f"Batch {row['batch_size']}, which the baseline never ran: "
+    if row.get("refused"):
+        return f"{lead}{row['refused']}"
+    low, high = row["between"]
+    span = numbers.percent_between(row["speedup_lo"], row["speedup_hi"])
+    return f"{lead}{numbers.percent(row['speedup'])} ({span}), its step read between batch {low} and {high}"
 
 
 def caveats(pair: Pair) -> list[str]:

@@ -103,9 +103,10 @@ def test_a_size_the_baseline_never_ran_is_read_between_its_neighbours_or_refused
     assert between[32]["speedup_lo"] < between[32]["speedup"] < between[32]["speedup_hi"]
     assert between[128]["speedup"] is None
     assert "outside the baseline's batch sizes" in between[128]["refused"]
-    shown = text_of(page["html"])
-    assert "Batch 32, which the baseline never ran:" in shown
-    assert "Batch 128, which the baseline never ran: outside the baseline's batch sizes" in shown
+    for shown in (text_of(page["html"]), page["md"].replace("\\", "")):
+        assert "Batch 32, which the baseline never ran: +8" in shown
+        assert "its step read between batch 16 and 64" in shown
+        assert "Batch 128, which the baseline never ran: outside the baseline's batch sizes" in shown
 
 
 def test_what_break_even_asks_of_the_draft(page: dict[str, Any]) -> None:
