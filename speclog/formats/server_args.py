@@ -20,13 +20,22 @@ def canonical(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+_SECRET = re.compile(r"(?:api_key|password|passwd|secret|credential|(?:hf|auth|access|bearer)_token)s?$")
+REDACTED = '"<redacted>"'
+
+
+def recorded(name: str, value: Any) -> str:
+    """An argument's value as canonical JSON; of a key or password only whether one was set."""
+    return REDACTED if value and _SECRET.search(name) else canonical(value)
+
+
 @lru_cache(maxsize=64)
 def _parse(text: str) -> tuple[tuple[str, str], ...] | None:
     node = _expression(text) or _expression(_OBJECT.sub(_quoted, _ELIDED.sub("", text)))
     value = _value(node) if node is not None else None
     if not isinstance(value, dict):
         return None
-    return tuple((str(name), canonical(item)) for name, item in value.items())
+    return tuple((str(name), recorded(str(name), item)) for name, item in value.items())
 
 
 # What a repr may hold that is no expression: "<Enum.A: 1>", and fields left out as "...".

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from speclog.formats.bench import read_jsonl_line, read_tables
-from speclog.formats.server_args import canonical
+from speclog.formats.server_args import recorded
 from speclog.formats.values import whole_number
 from speclog.ingest.doubts import doubts
 from speclog.ingest.session import Session
@@ -130,7 +130,7 @@ def take_info(session: Session, info: dict[str, Any], source: str) -> None:
     if session.args:
         return
     skip = {"internal_states", "version", "status", "max_total_num_tokens", "max_req_input_len", "kv_events"}
-    session.args = {name: canonical(value) for name, value in info.items() if name not in skip}
+    session.args = {name: recorded(name, value) for name, value in info.items() if name not in skip}
     session.args_source, session.args_line = "server_info", None
 
 
