@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -101,12 +102,15 @@ class LogIngest:
         def work() -> None:
             first = next(attempts, None)
             if first is not None:
-                found[:] = self._stream(store, *first)
+                with ThreadPoolExecutor(1, thread_name_prefix="insert") as inserter:
+                    found[:] = self._stream(store, inserter, *first)
                 return
             with parsed_chunks(self._path) as again:  # a lake lost the transaction to another writer
                 from speclog.ingest.reader import LogReader
 
-                found[:] = self._stream(store, LogReader(newest=written_at(self._path)), again)
+                with ThreadPoolExecutor(1, thread_name_prefix="insert") as inserter:
+                    newest = written_at(self._path)
+                    found[:] = self._stream(store, inserter, LogReader(newest=newest), again)
 
         with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
             if not store.is_lake:
@@ -119,9 +123,13 @@ class LogIngest:
                 return same.summaries
         return found
 
-    def _stream(self, store: Store, reader: LogReader, parsed: Iterator[Parsed]) -> list[IngestSummary]:
+    def _stream(
+        self, store: Store, inserter: ThreadPoolExecutor, reader: LogReader, parsed: Iterator[Parsed]
+    ) -> list[IngestSummary]:
+        """Read and write; while the inserter stores the rows of one part, the next is read."""
         from speclog.ingest.build import row_frames
 
+        inserting: Future[None] | None = None
         while True:
             done = self._read(reader, parsed)
             sessions = self._finish(reader) if done else [s for s in reader.sessions if s.begun]
@@ -131,8 +139,12 @@ class LogIngest:
             buffer = reader.buffer.take(hold, drop, all_events=done)
             for session in sessions:
                 session.flushed = True
-            store.insert(row_frames(buffer, reader.sessions))
+            frames = row_frames(buffer, reader.sessions)
+            if inserting is not None:
+                inserting.result()
+            inserting = inserter.submit(store.insert, frames)
             if done:
+                inserting.result()
                 break
         states = known_states(store, sessions)
         summaries = self._summaries(sessions, states)
