@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -201,8 +202,6 @@ def test_backup_and_restore_of_catalog_and_data(
     postgres: Postgres, counter: Iterator[int], lake: str, filled: Path, tmp_path: Path
 ) -> None:
     """What docs/fleet.md tells: dump the catalog first, then copy the Parquet; both back at the same path."""
-    import shutil
-
     speclog(lake, "import", str(filled / "out")).check_returncode()
     database = lake.split("dbname=")[1].split()[0]
     dump, copy = tmp_path / "catalog.dump", tmp_path / "copy"
@@ -216,6 +215,37 @@ def test_backup_and_restore_of_catalog_and_data(
     subprocess.run([postgres.bin / "pg_restore", *at, "-d", other, dump], check=True)
     shutil.copytree(copy, tmp_path / "lake")
     assert speclog(lake.replace(f"dbname={database} ", f"dbname={other} "), "runs", "--json").stdout == before
+
+
+def test_the_ten_lines_of_the_manual(
+    postgres: Postgres, root: Path, tmp_path: Path, example_logs: Path
+) -> None:
+    """docs/fleet.md, line by line: only names of hosts and places are ours; what is installed stays."""
+    text = (root / "docs" / "fleet.md").read_text(encoding="utf-8")
+    block = text.split("## Two hosts in ten lines", 1)[1].split("```sh\n", 1)[1].split("```", 1)[0]
+    lines = [line for line in block.splitlines() if not line.startswith(("#", "pip install"))]
+    assert len(lines) == 6 and sum("speclog " in line for line in lines) >= 3
+    (tmp_path / "logs").mkdir()
+    for name in ("base.log", "eagle3-s5-a2.1.log"):
+        shutil.copy(example_logs / "h200-llama8b" / name, tmp_path / "logs")
+    ours = {
+        "db.example": "127.0.0.1", "user=speclog'": f"user=speclog port={postgres.port}'",
+        "createdb -h": f"createdb -U speclog -p {postgres.port} -h", "createdb": f"{postgres.bin}/createdb",
+        "/mnt/share/speclog": f"{tmp_path}/share", "/var/log/sglang/": f"{tmp_path}/logs",
+        "dbname=lake": "dbname=manual", " lake": " manual", "--vs baseline": "--vs baseline --format json",
+    }  # fmt: skip
+    script = "\n".join(lines)
+    for theirs, own in ours.items():
+        script = script.replace(theirs, own)
+    head = f'set -e\nspeclog() {{ "{sys.executable}" -m speclog "$@"; }}\n'
+    done = subprocess.run(
+        ["bash", "-c", head + script], capture_output=True, text=True, timeout=300, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "eagle3-s5-a2.1" in done.stdout + (tmp_path / "reports" / "all-vs-baseline.json").read_text()
+    with open_store(f"ducklake:postgres:{postgres.dsn('manual')}") as store:
+        assert store.rows("SELECT count(*) FROM run") == [(2,)]
 
 
 @pytest.mark.parametrize("writer", ["this", "newest"])
