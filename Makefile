@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STORE = .demo/speclog.duckdb
 SGLANG_VENV ?= .venv-sglang
 
-.PHONY: demo test test-sglang test-fleet fuzz lint types validate pictures bench-ingest bench-ingest-quick docs venv clean
+.PHONY: demo test test-sglang test-fleet fuzz lint types validate pictures bench-ingest bench-ingest-quick bench-report bench-store docs venv clean
 
 venv: $(VENV)/.installed
 
@@ -79,6 +79,14 @@ bench-ingest: venv
 ## bench-ingest-quick: the same with 0.25 GB of each file; prints only
 bench-ingest-quick: venv
 	$(BIN)/python bench/ingest.py --quick
+
+## bench-report: report, index and check over 1,000 runs; writes its section of docs/performance.md
+bench-report: venv
+	PYTHONPATH=. $(BIN)/python -m bench.report --write
+
+## bench-store: everyday questions on 10 million decode windows; writes its section of docs/performance.md
+bench-store: venv
+	PYTHONPATH=. $(BIN)/python -m bench.store --write
 
 ## docs: docs/cli.md from the commands' own help
 docs: venv

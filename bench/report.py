@@ -1,20 +1,20 @@
 """Report and index over a store of many runs: seconds and bytes. Prints; holds nothing to a limit.
 
-    python bench/report.py [RUNS] [--keep DIR]
+    python -m bench.report [RUNS] [--keep DIR] [--rounds 3] [--write]
 
 The store is made from the example logs: each run is copied under a new id, a day later, with its speed moved
-a little and now and then a changed variable, until there are RUNS (default 1,000).
+a little and now and then a changed variable, until there are RUNS (default 1,000). Takes about two minutes; ``--write`` puts the figures into
+docs/performance.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from pathlib import Path
 
+from bench import section
 from speclog.ingest.api import ingest_paths
-from speclog.report import report_text, save_report, write_index
 from speclog.store import open_store, summaries
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,30 +56,42 @@ def make_store(target: str, runs: int) -> int:
         return int(store.rows("SELECT count(*) FROM run")[0][0])
 
 
+def questions(folder: Path) -> dict[str, list[str]]:
+    """What is asked: name -> arguments of the command."""
+    to = ["--out-dir", str(folder)]
+    return {
+        "index": ["report", "--index", *to],
+        "report of one candidate": ["report", "--vs", "baseline", "--run", "eagle3-5x6-untuned-7", *to],
+        "report of all, `--vs baseline`": ["report", "--vs", "baseline", *to],
+        "`speclog check` of all": ["check", "--fail-on", ""],
+    }
+
+
 def main() -> None:
+    """Parse the options, make the store, time, print."""
     parser = argparse.ArgumentParser(description="Report and index over a store of many runs.")
     parser.add_argument("runs", nargs="?", type=int, default=1000)
     parser.add_argument("--keep", type=Path, help="make the store and the pages here and leave them")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--write", action="store_true", help="write docs/performance.md, section bench-report"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.keep or Path(scratch)
         target = str(folder / "many.duckdb")
         if not Path(target).exists():
-            print(f"store of {make_store(target, asked.runs)} runs: {target}", flush=True)
-        for label, action in (
-            ("index", lambda: write_index(target, out_dir=folder)),
-            ("report of one candidate", lambda: _report(target, folder, ["eagle3-5x6-untuned-7"])),
-            ("report --vs baseline", lambda: _report(target, folder, None)),
-        ):
-            began, cpu = time.perf_counter(), time.process_time()
-            path = action()
-            wall, cpu = time.perf_counter() - began, time.process_time() - cpu
-            print(f"{label}: {wall:.2f} s (cpu {cpu:.2f} s), {path.stat().st_size / 1e6:.2f} MB", flush=True)
-
-
-def _report(target: str, folder: Path, candidates: list[str] | None) -> Path:
-    text = report_text(target, vs="baseline", candidates=candidates)
-    return save_report(text, vs="baseline", candidates=candidates, fmt="html", out_dir=folder)
+            make_store(target, asked.runs)
+        with open_store(target) as store:
+            runs = store.rows("SELECT count(*) FROM run")[0][0]
+        head = f"{section.machine()} {runs} runs; best of {asked.rounds}."
+        print(head)
+        lines = [head, "", *section.table(target, questions(folder), asked.rounds)]
+        largest = max(path.stat().st_size for path in folder.glob("*.html"))
+        lines += ["", f"The largest page has {largest / 1e6:.2f} MB."]
+        print(lines[-1])
+    if asked.write:
+        section.write("bench-report", lines)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
 """How long everyday questions take on a store of 10 million decode windows.
 
-    python bench/store.py [--windows 10000000] [--runs 1000] [--store .bench/store-10m.duckdb] [--rounds 3]
+    python -m bench.store [--windows 10000000] [--runs 1000] [--store .bench/store-10m.duckdb] [--rounds 3] [--write]
 
-Builds the store once (runs of one machine, half of them speculative, at six batch sizes), then times the
-commands as a user runs them, each in its own process: the first time and the best. Prints; asserts nothing.
+Builds the store once (runs of one machine, half of them speculative, at six batch sizes; about two minutes),
+then times the commands as a user runs them, each in its own process (about a minute). Prints; asserts nothing;
+``--write`` puts the figures into docs/performance.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
+import tempfile
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from bench import section
 from speclog.store import open_store
 
 BATCHES = (1, 2, 4, 8, 16, 32)
@@ -150,47 +150,50 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--store", default=".bench/store-10m.duckdb")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md, section bench-store")
     options = parser.parse_args()
     Path(options.store).parent.mkdir(parents=True, exist_ok=True)
     build(options.store, options.windows, options.runs)
-    show(options.store, options.rounds)
+    lines = show(options.store, options.rounds)
+    if options.write:
+        section.write("bench-store", lines)
 
 
-def questions() -> dict[str, list[str]]:
+def questions(scratch: str) -> dict[str, list[str]]:
     """What is asked: name -> arguments of the command."""
     candidate, baseline = f"{0:024x}", f"{1:024x}"
     pair = f"candidate = '{candidate}' AND baseline = '{baseline}'"
     return {
-        "speclog runs": ["runs"],
-        "levels of one run": ["sql", f"FROM level WHERE run_id = '{candidate}'"],
-        "one comparison": ["sql", f"FROM break_even WHERE {pair}"],
-        "one comparison's factors": ["sql", f"FROM comparison_factor WHERE {pair}"],
-        "one report": ["report", "--vs", BASELINE, "--run", CANDIDATE],
+        "`speclog runs`": ["runs"],
+        "levels of one run (`level`)": ["sql", f"FROM level WHERE run_id = '{candidate}'"],
+        "numbers of one pair (`level_pair`)": ["sql", f"FROM level_pair WHERE {pair}"],
+        "verdict and numbers of one pair (`break_even`)": ["sql", f"FROM break_even WHERE {pair}"],
+        "factors of one pair (`comparison_factor`)": ["sql", f"FROM comparison_factor WHERE {pair}"],
+        "`speclog check` of one pair": [
+            "check",
+            "--vs",
+            BASELINE,
+            "--run",
+            CANDIDATE,
+            "--fail-on",
+            "regression",
+        ],
+        "one report": ["report", "--vs", BASELINE, "--run", CANDIDATE, "--out-dir", scratch],
     }
 
 
-def show(target: str, rounds: int) -> None:
-    """Time every question and print a table."""
+def show(target: str, rounds: int) -> list[str]:
+    """Time every question; the section's lines."""
     with open_store(target) as store:
         windows = store.rows("SELECT count(*) FROM raw_decode_window")[0][0]
         runs = store.rows("SELECT count(*) FROM raw_run")[0][0]
         size = store.size() or 0
-    print(f"{windows:,} decode windows, {runs} runs, {size / 1e6:.0f} MB, {os.cpu_count()} cores")
-    print(f"{'question':28} {'first s':>8} {'best s':>8}  {'exit':>4}")
-    for name, arguments in questions().items():
-        times, code = [], 0
-        for _ in range(rounds):
-            began = time.perf_counter()
-            done = subprocess.run(
-                [sys.executable, "-m", "speclog", "--store", target, *arguments],
-                capture_output=True,
-                text=True,
-            )
-            times.append(time.perf_counter() - began)
-            code = done.returncode
-        print(f"{name:28} {times[0]:8.2f} {min(times):8.2f}  {code:>4}")
-        if code:
-            print("  " + done.stderr.strip().splitlines()[-1])
+    head = (
+        f"{section.machine()} {windows:,} decode windows, {runs} runs, {size / 1e6:.0f} MB; best of {rounds}."
+    )
+    print(head)
+    with tempfile.TemporaryDirectory() as scratch:
+        return [head, "", *section.table(target, questions(scratch), rounds)]
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ that is not the fairest, both are shown, for the conclusion may turn.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,85 @@ if TYPE_CHECKING:
     from speclog.store import Store
 
 Row = Mapping[str, Any]
-_ORDER = {"fair": 0, "unproven": 1, "unfair": 2}
+
+# All verdicts asked for, ranked within each candidate by the database: a store of 1,000 runs has 250,000.
+_JUDGE = """
+CREATE OR REPLACE TEMP TABLE judged AS
+WITH arm AS MATERIALIZED (
+    SELECT run_id, model, speculative, served, started_at FROM run
+),
+speed AS MATERIALIZED (
+    SELECT l.run_id, l.batch_size, l.tok_s, a.speculative
+    FROM level_count AS l JOIN arm AS a USING (run_id) WHERE l.n_clean >= 2
+),
+common AS (
+    SELECT c.run_id AS candidate, b.run_id AS baseline, min(c.batch_size) AS batch_size
+    FROM speed AS c JOIN speed AS b ON b.batch_size = c.batch_size AND c.speculative AND NOT b.speculative
+    GROUP BY c.run_id, b.run_id
+),
+part AS MATERIALIZED (
+    SELECT l.run_id, l.batch_size, l.context_min, l.context_max, a.speculative
+    FROM level_line AS l JOIN arm AS a USING (run_id) WHERE l.n >= 2
+),
+matched AS (
+    SELECT DISTINCT c.run_id AS candidate, b.run_id AS baseline
+    FROM part AS c JOIN part AS b
+        ON b.batch_size = c.batch_size AND c.speculative AND NOT b.speculative
+        AND c.context_min <= b.context_max AND b.context_min <= c.context_max
+)
+SELECT
+    v.*,
+    coalesce(a.model = b.model, true) AS same_model,
+    o.candidate IS NOT NULL AS measured,
+    m.batch_size AS common_size,
+    s.tok_s AS baseline_tok_s,
+    row_number() OVER (
+        PARTITION BY v.candidate
+        ORDER BY
+            coalesce(a.model = b.model, true) DESC,
+            list_position(['fair', 'unproven', 'unfair'], v.verdict), o.candidate IS NULL, v.n_confounders,
+            v.n_unknown,
+            b.started_at DESC NULLS LAST, v.baseline
+    ) AS place
+FROM comparison AS v
+JOIN arm AS a ON a.run_id = v.candidate
+JOIN arm AS b ON b.run_id = v.baseline
+LEFT JOIN common AS m ON m.candidate = v.candidate AND m.baseline = v.baseline
+LEFT JOIN matched AS o ON o.candidate = v.candidate AND o.baseline = v.baseline
+LEFT JOIN speed AS s ON s.run_id = v.baseline AND s.batch_size = m.batch_size
+WHERE a.served {only}
+"""
+_ONLY = "AND list_contains(getvariable('speclog_{side}'), v.{side})"
+
+_CHOOSE = """
+WITH asked AS (
+    SELECT
+        candidate, baseline, same_model, verdict, contract_hash, place,
+        count(*) OVER (
+            PARTITION BY candidate, same_model, verdict, measured, n_confounders, n_unknown
+        ) AS alike,
+        row_number() OVER (PARTITION BY candidate ORDER BY place) AS rank,
+        row_number() OVER (
+            PARTITION BY candidate
+            ORDER BY same_model DESC, common_size NULLS LAST, baseline_tok_s DESC NULLS LAST, baseline DESC
+        ) AS naive_rank
+    FROM judged WHERE ? IS NULL OR list_contains(?, baseline)
+),
+repeat AS (
+    SELECT f.candidate, list(r.baseline ORDER BY r.place) AS repeats
+    FROM asked AS f JOIN asked AS r
+        ON r.candidate = f.candidate AND r.contract_hash = f.contract_hash
+        AND r.verdict = 'fair' AND r.same_model
+    WHERE f.rank = 1 AND f.verdict = 'fair' AND f.same_model
+    GROUP BY f.candidate
+)
+SELECT j.* EXCLUDE (place), a.alike, a.rank, a.naive_rank, coalesce(r.repeats, []) AS repeats
+FROM asked AS a
+JOIN judged AS j ON j.candidate = a.candidate AND j.baseline = a.baseline
+LEFT JOIN repeat AS r ON r.candidate = a.candidate
+WHERE a.rank = 1 OR a.naive_rank = 1
+ORDER BY a.candidate, a.rank
+"""
 
 
 @dataclass(frozen=True)
@@ -34,101 +111,59 @@ class Choice:
     note: str = ""
 
 
-def choose(rows: Iterable[Row], speeds: Mapping[tuple[str, int], float]) -> dict[str, Choice]:
-    """Choose a baseline for every candidate among ``rows`` (view ``comparison`` and more).
+def judge(
+    store: Store, *, candidates: Sequence[str] | None = None, baselines: Sequence[str] | None = None
+) -> None:
+    """Rank the verdicts on ``candidates`` (run_ids; None: all speculative runs) that served, against
+    ``baselines`` (None: all plain runs), in a temporary table ``judged`` of this connection.
 
-    ``speeds``: tok/s by (run_id, batch size). Ranked by verdict, by having a batch size in
-    common, by number of confounders, by number of unknowns; then the newest run, then the run_id, so that
-    the order of ingestion does not matter.
+    Columns: those of view ``comparison``, same_model (False: known to serve different ones), measured (both
+    have clean windows at a common batch size and context), common_size (the smallest batch size with two
+    clean windows on both sides, at whatever contexts), baseline_tok_s there, place (1: the fairest of the
+    candidate). Fairest first: by model, verdict, measured, number of confounders, of unknowns; then the
+    newest run, then the run_id, so that the order of ingestion does not matter.
     """
-    by_candidate: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_candidate[row["candidate"]].append(row)
-    sizes: dict[str, set[int]] = defaultdict(set)
-    for run_id, size in speeds:
-        sizes[run_id].add(size)
-    return {candidate: _choose(candidate, found, speeds, sizes) for candidate, found in by_candidate.items()}
+    only = ""
+    for side, ids in (("candidate", candidates), ("baseline", baselines)):
+        if ids is not None:
+            store.rows(f"SET VARIABLE speclog_{side} = CAST(? AS VARCHAR[])", [list(ids)])
+            only += _ONLY.format(side=side)
+    store.script(_JUDGE.format(only=only))
 
 
-def _choose(
-    candidate: str,
-    rows: Sequence[Row],
-    speeds: Mapping[tuple[str, int], float],
-    sizes: Mapping[str, set[int]],
-) -> Choice:
-    usable = [row for row in rows if row["same_model"]]
-    if not usable:
+def choices(store: Store, baselines: Sequence[str] | None = None) -> dict[str, Choice]:
+    """Choose a baseline for every candidate of the last `judge`, among ``baselines`` (None: all judged)."""
+    some = None if baselines is None else list(baselines)
+    names, rows = store.result(_CHOOSE, [some, some])
+    found: dict[str, list[Row]] = {}
+    for values in rows:
+        row = dict(zip(names, values, strict=True))
+        found.setdefault(row["candidate"], []).append(row)
+    return {candidate: _choice(candidate, mine) for candidate, mine in found.items()}
+
+
+def _choice(candidate: str, rows: Sequence[Row]) -> Choice:
+    first = rows[0]
+    if not first["same_model"]:
         return Choice(candidate, None, note="no run without speculation in the store serves this model")
-    mine = sizes.get(candidate, set())
-
-    def rank(row: Row) -> tuple[Any, ...]:
-        apart = not mine & sizes.get(row["baseline"], set())
-        counts = (row["n_confounders"], row["n_unknown"])
-        return (_ORDER[row["verdict"]], apart, *counts, -row["started"], row["baseline"])
-
-    ranked = sorted(usable, key=rank)
-    first = ranked[0]
-    repeats = [row["baseline"] for row in ranked if first["verdict"] == "fair" == row["verdict"]
-               and row["contract_hash"] == first["contract_hash"]] or [first["baseline"]]  # fmt: skip
-    naive = _naive(ranked, speeds, mine)
-    if naive is not None and naive["baseline"] in repeats:
-        naive = None
-    return Choice(candidate, first, tuple(repeats), naive, _note(ranked, repeats, rank))
+    repeats = tuple(first["repeats"]) or (first["baseline"],)
+    fastest = next((row for row in rows if row["naive_rank"] == 1 and row["common_size"] is not None), None)
+    naive = None if fastest is None or fastest["baseline"] in repeats else fastest
+    return Choice(candidate, first, repeats, naive, _note(first, repeats))
 
 
-def _naive(rows: Sequence[Row], speeds: Mapping[tuple[str, int], float], mine: set[int]) -> Row | None:
-    """The fastest at the smallest batch size that the candidate has too."""
-    best = [
-        (-size, speeds[row["baseline"], size], row["baseline"], place)
-        for place, row in enumerate(rows)
-        for size in mine
-        if speeds.get((row["baseline"], size)) is not None
-    ]
-    return rows[max(best)[3]] if best else None
-
-
-def _note(ranked: Sequence[Row], repeats: Sequence[str], rank: Any) -> str:
-    first = ranked[0]
+def _note(first: Row, repeats: Sequence[str]) -> str:
     if len(repeats) > 1:
         return f"{len(repeats)} runs of the same configuration, pooled as repeats"
-    alike = [row for row in ranked[1:] if rank(row)[:4] == rank(first)[:4]]
-    if alike:
-        return f"the newest of {len(alike) + 1} equally {first['verdict']} ones"
+    if first["alike"] > 1:
+        return f"the newest of {first['alike']} equally {first['verdict']} ones"
     return f"the only {first['verdict']} one" if first["verdict"] == "fair" else "the least different one"
 
 
 def load(
     store: Store, *, candidates: Sequence[str] | None = None, baselines: Sequence[str] | None = None
 ) -> dict[str, Choice]:
-    """Choose from the store: all speculative runs that served unless ``candidates`` (run_ids) says which,
-    among all plain runs unless ``baselines`` does.
-    """
-    sql = """
-        SELECT
-            c.* , coalesce(a.model = b.model, true) AS same_model,
-            coalesce(epoch(b.started_at), 0) AS started
-        FROM comparison AS c
-        JOIN run AS a ON a.run_id = c.candidate
-        JOIN run AS b ON b.run_id = c.baseline
-        WHERE a.served AND (? IS NULL OR list_contains(?, c.candidate))
-            AND (? IS NULL OR list_contains(?, c.baseline))
-    """
-    some = None if candidates is None else list(candidates)
-    plain = None if baselines is None else list(baselines)
-    columns, rows = store.result(sql, [some, some, plain, plain])
-    return choose((dict(zip(columns, row, strict=True)) for row in rows), speeds(store))
-
-
-def speeds(store: Store) -> dict[tuple[str, int], float]:
-    """Median tok/s by run and batch size, from windows without a prefill, all DP ranks together."""
-    sql = """
-        SELECT run_id, batch_size, sum(tok_s) FROM (
-            SELECT i.run_id, d.running_req AS batch_size, d.dp_rank, median(d.gen_tok_s) AS tok_s
-            FROM raw_decode_window AS d JOIN current_ingest AS i USING (ingest_id)
-            WHERE d.running_req > 0 AND d.prefills_since = 0 AND d.gen_tok_s > 0
-                AND coalesce(d.pp_rank, 0) = 0
-                AND NOT coalesce(d.warmup, false)
-            GROUP BY ALL HAVING count(*) >= 2
-        ) GROUP BY ALL
-    """
-    return {(run_id, size): speed for run_id, size, speed in store.rows(sql)}
+    """Judge and choose at once: see `judge` and `choices`."""
+    with store.holding():
+        judge(store, candidates=candidates, baselines=baselines)
+        return choices(store)

@@ -49,6 +49,7 @@ def _section(section: Section) -> dict[str, Any]:
         "headline": section.headline,
         "change": section.change,
         "chosen": section.chosen.key if section.chosen else None,
+        "choice": section.choice,
         "fair": section.fair.key if section.fair else None,
         "naive": section.naive.key if section.naive else None,
         "comparisons": [_pair(pair) for pair in section.pairs],

@@ -14,7 +14,6 @@ from speclog.report import numbers, rows, words
 from speclog.report.charts import interaction, sweep
 from speclog.report.explained import counterpart, told
 from speclog.report.model import Absent, Chart, Missing, Pair, Row, Run, Section
-from speclog.report.points import Points
 
 if TYPE_CHECKING:
     from speclog.store import Store
@@ -120,16 +119,19 @@ def weigh(section: Section) -> None:
     section.pairs = [replace(p, factors=weighed) if p.key == naive.key else p for p in section.pairs]
 
 
-def two_by_two(points: Points, section: Section, known: Mapping[str, Run]) -> Chart | Absent | None:
+def two_by_two(store: Store, section: Section, known: Mapping[str, Run]) -> Chart | Absent | None:
     """Treatment x confounder with the missing cell; None without an attribution."""
     fair, naive, found = section.fair, section.naive, section.attribution
     if naive is None or found is None or found.batch_size is None:
         return None
     arms = {BASELINE: "no speculation", CANDIDATE: section.run.short_treatment}
     settings = {WITHOUT: fair.baseline.name if fair else section.run.name, WITH: naive.baseline.name}
+    sql = "SELECT * FROM level WHERE list_contains(?, run_id) AND batch_size = ? AND n_clean > 0"
+    measured = [run_id for ids in found.cells.values() for run_id in ids]
+    levels = {row["run_id"]: row for row in rows.query(store, sql, [measured, found.batch_size])}
     cells = [
         {"setting": f"as in {settings[setting]}", "arm": arms[arm], "run": "nobody made this run"}
-        | _cell(points, [known[run_id] for run_id in found.cells[arm, setting]], found.batch_size)
+        | _cell(levels, [known[run_id] for run_id in found.cells[arm, setting]])
         for setting in (WITHOUT, WITH)
         for arm in (BASELINE, CANDIDATE)
     ]
@@ -138,12 +140,12 @@ def two_by_two(points: Points, section: Section, known: Mapping[str, Run]) -> Ch
     )
 
 
-def _cell(points: Points, runs: Sequence[Run], batch_size: int) -> Row:
+def _cell(levels: Mapping[str, Row], runs: Sequence[Run]) -> Row:
     """What a cell of the chart shows: its first run, and how many repeats there are."""
     if not runs:
         return {}
     more = f" and {numbers.count(len(runs) - 1, 'repeat')}" if len(runs) > 1 else ""
-    return {**(points.level(runs[0].run_id, batch_size) or {}), "run": f"{runs[0].name}{more}"}
+    return {**levels.get(runs[0].run_id, {}), "run": f"{runs[0].name}{more}"}
 
 
 def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Absent:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,10 +13,11 @@ from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.explained import explain
 from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
-from speclog.report.verdicts import ORDER, Verdicts
+from speclog.report.verdicts import Verdicts
 from speclog.runs import resolve
 
 if TYPE_CHECKING:
+    from speclog.analysis.baseline import Choice
     from speclog.store import Store
 
 DETAILED = 8
@@ -39,12 +39,21 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     named = frozenset(baselines)
     # The fair pair may be with a baseline that nobody named: all plain runs are looked at.
     everyone = named | {run.run_id for run in known.values() if run.speculative is False and run.served}
-    verdicts = Verdicts(store, known, [run.run_id for run in wanted], everyone)
-    explicit = named if vs != "baseline" else None
-    fairest = verdicts.fairest(3, named)
-    ordered = sorted((_section(run, fairest.get(run.run_id, []), explicit) for run in wanted), key=_weight)
-    n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
-    full = [_section(section.run, verdicts.of(section.run), explicit) for section in ordered[:n_full]]
+    with store.holding():
+        verdicts = Verdicts(store, known, [run.run_id for run in wanted], everyone)
+        explicit = named if vs != "baseline" else None
+        choices = verdicts.choices(named)
+        naive = _naive(choices if explicit is None else verdicts.choices(everyone))
+        fairest = verdicts.fairest(3, named)
+
+        def section_of(run: Run, pairs: Mapping[str, list[Pair]]) -> Section:
+            mine = pairs.get(run.run_id, [])
+            return _section(run, mine, explicit, choices.get(run.run_id), naive.get(run.run_id))
+
+        ordered = sorted((section_of(run, fairest) for run in wanted), key=_weight)
+        n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
+        complete = verdicts.of([section.run for section in ordered[:n_full]])
+        full = [section_of(section.run, complete) for section in ordered[:n_full]]
     brief = ordered[n_full:]
     sections = [*full, *brief]
     if explicit is not None:
@@ -58,7 +67,7 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
         weigh(section)
         section.headline, section.change = words.headline(section), words.change(section)
         draw(store, sides, kin, section)
-        experiment = two_by_two(verdicts.points, section, known)
+        experiment = two_by_two(store, section, known)
         section.charts += [experiment] if experiment else []
         settled = missing_run(section, sections)
         section.missing = [settled] if settled else []
@@ -77,6 +86,11 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
         baselines=[known[run_id] for run_id in baselines],
         notes=_notes(full),
     )
+
+
+def _naive(choices: Mapping[str, Choice]) -> dict[str, str]:
+    """The fastest baseline (run_id) of each candidate, where it is not the chosen one or a repeat of it."""
+    return {candidate: one.naive["baseline"] for candidate, one in choices.items() if one.naive is not None}
 
 
 def _doubt_tuning(store: Store, known: Mapping[str, Run], sections: Sequence[Section]) -> None:
@@ -127,54 +141,47 @@ def _baselines(store: Store, known: Mapping[str, Run], vs: str) -> list[str]:
     return [run.run_id for run in known.values() if run.speculative is False and run.served]
 
 
-def _section(run: Run, pairs: list[Pair], named: frozenset[str] | None) -> Section:
-    """One candidate: ``named`` are the baselines asked for, None when any will do."""
-    ranked = sorted(pairs, key=_rank)
-    asked = [pair for pair in ranked if named is None or pair.baseline.run_id in named]
-    chosen = asked[0] if asked else None
-    fair = next((pair for pair in [*asked, *ranked] if pair.verdict == "fair" and pair.main_level), None)
+def _section(
+    run: Run, pairs: list[Pair], named: frozenset[str] | None, choice: Choice | None, naive: str | None
+) -> Section:
+    """One candidate: ``pairs`` fairest first, ``named`` the baselines asked for (None: any will do).
+
+    ``choice`` is the baseline among those, ``naive`` the run_id of the fastest baseline where that is
+    another experiment.
+    """
+    by_baseline = {pair.baseline.run_id: pair for pair in pairs}
+    chosen = by_baseline.get(choice.row["baseline"]) if choice is not None and choice.row else None
+    asked = [pair for pair in pairs if named is None or pair.baseline.run_id in named]
+    fair = next((pair for pair in [*asked, *pairs] if pair.verdict == "fair" and pair.main_level), None)
+    quoted = by_baseline.get(naive or "")
     unfair = chosen is not None and chosen.verdict == "unfair"  # the fairest there is
     if chosen is not None and (unfair or (named is not None and chosen.verdict != "fair")):
-        naive: Pair | None = chosen
-    else:
-        naive = _misleading(ranked, fair or chosen)
-    unproven = (pair for pair in [*asked, *ranked] if pair.verdict == "unproven" and pair.main_level)
+        quoted = chosen
+    elif quoted is not None and not _misleads(quoted, fair or chosen):
+        quoted = None
+    unproven = (pair for pair in [*asked, *pairs] if pair.verdict == "unproven" and pair.main_level)
     maybe = next(unproven, None) if chosen and fair is None else None
-    fair = fair if chosen else None
-    return Section(run, chosen, fair, naive, ranked, why_not=_why_not(run, asked, named), maybe=maybe)
+    return Section(
+        run,
+        chosen,
+        fair if chosen else None,
+        quoted,
+        pairs,
+        why_not=_why_not(run, asked, named),
+        maybe=maybe,
+        choice=choice.note if choice is not None and chosen is not None else "",
+    )
 
 
-def _rank(pair: Pair) -> tuple[int, int, int, int, str]:
-    """Fairest first: by verdict, by a number being there, by how much is wrong or unknown, then by name."""
-    place = ORDER.get(pair.verdict, 3)
-    return (place, pair.main_level is None, pair.n_confounders, pair.n_unknown, pair.baseline.name)
+def _misleads(pair: Pair, truth: Pair | None) -> bool:
+    """Whether quoting ``pair`` would say something else than ``truth``, the best pair with a number.
 
-
-def _misleading(pairs: Iterable[Pair], truth: Pair | None) -> Pair | None:
-    """The pair whose naive ratio is furthest from the best number there is: what somebody might quote.
-
-    Another start of the baseline that gives the best number misleads nobody: its windows are pooled.
+    Another start of the same baseline misleads nobody: its windows are pooled.
     """
-    level = truth.main_level if truth else None
-    if level is None or level.speedup is None:
-        return None
-    reference = math.log(level.speedup)
-    others = [
-        (abs(math.log(ratio) - reference), pair)
-        for pair in pairs
-        if pair is not truth and not _same_experiment(pair, truth) and (ratio := _naive(pair))
-    ]
-    return max(others, key=lambda item: item[0])[1] if others else None
-
-
-def _same_experiment(pair: Pair, truth: Pair | None) -> bool:
-    return truth is not None and pair.verdict == truth.verdict == "fair" and (
-        pair.contract_hash == truth.contract_hash
-    )  # fmt: skip
-
-
-def _naive(pair: Pair) -> float | None:
-    return next((level.naive_speedup for level in pair.levels if level.naive_speedup), None)
+    if truth is None or truth is pair or truth.main_level is None:
+        return False
+    alike = pair.verdict == truth.verdict == "fair" and pair.contract_hash == truth.contract_hash
+    return not alike and any(level.naive_speedup for level in pair.levels)
 
 
 def _why_not(run: Run, asked: Sequence[Pair], named: frozenset[str] | None) -> str:

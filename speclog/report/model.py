@@ -273,6 +273,8 @@ class Section:
     why_not: str = ""
     repeats: list[Run] = field(default_factory=list)
     maybe: Pair | None = None
+    choice: str = ""
+    """How the baseline was chosen: the only fair one, the newest of several, repeats pooled ..."""
     attribution: Attribution | None = None
     answers: list[Answer] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)

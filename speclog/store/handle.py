@@ -291,6 +291,15 @@ class Store:
         self._gives_way = not self.is_lake
         self._seen = self._newest() if self._gives_way else ()
 
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Queries that share a temporary table: no writer is let in between them (see ``give_way``)."""
+        before, self._gives_way = self._gives_way, False
+        try:
+            yield
+        finally:
+            self._gives_way = before
+
     def _let_others_in(self) -> None:
         if not self._gives_way or time.monotonic() - self._opened_at < HOLD_S:
             return
