@@ -45,6 +45,7 @@ def _section(section: Section) -> dict[str, Any]:
     return {
         "run_id": section.run.run_id,
         "run": section.run.name,
+        "repeats": [run.run_id for run in section.repeats],
         "verdict": section.verdict,
         "headline": section.headline,
         "change": section.change,

@@ -61,6 +61,7 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     sides = Sides(store)
     kin = _kin(store, known, full)
     detailed(store, sides, kin, full)
+    full = _folded(full)
     explain(store, sides, known, full)
     _doubt_tuning(store, known, full)
     for section in full:
@@ -91,6 +92,19 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
 def _naive(choices: Mapping[str, Choice]) -> dict[str, str]:
     """The fastest baseline (run_id) of each candidate, where it is not the chosen one or a repeat of it."""
     return {candidate: one.naive["baseline"] for candidate, one in choices.items() if one.naive is not None}
+
+
+def _folded(sections: Sequence[Section]) -> list[Section]:
+    """One section a server: a candidate that is pooled with an earlier one has none of its own."""
+    kept: list[Section] = []
+    pooled: set[str] = set()
+    for section in sections:
+        if section.run.run_id in pooled:
+            continue
+        section.repeats = list(section.fair.candidate_repeats) if section.fair else []
+        pooled.update(run.run_id for run in section.repeats)
+        kept.append(section)
+    return kept
 
 
 def _doubt_tuning(store: Store, known: Mapping[str, Run], sections: Sequence[Section]) -> None:

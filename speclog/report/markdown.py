@@ -50,6 +50,8 @@ def _section(section: Section) -> list[str]:
         escape(section.headline),
         escape(section.change),
     ]
+    if section.repeats:
+        parts.append(f"Repeats pooled: {escape(words.join([run.name for run in section.repeats]))}.")
     if section.stale:
         parts.append(f"Tuning that was measured elsewhere: {escape('; '.join(section.stale))}.")
     if section.advice:

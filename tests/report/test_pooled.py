@@ -103,3 +103,17 @@ def test_what_is_not_proven_to_be_equal_is_not_pooled(tmp_path: Path, example_lo
     for pair in document["candidates"][0]["comparisons"]:
         assert pair["verdict"] == "unproven"
         assert pair["baseline_repeats"] == []
+
+
+def test_a_repeat_has_no_section_of_its_own(stores: dict[str, str]) -> None:
+    """Two starts of the candidate are one server: one section that names both, one card."""
+    document = json.loads(report_text(stores["two"], vs="baseline", fmt="json"))
+    with open_store(stores["two"]) as store:
+        ids = dict(store.rows("SELECT name, run_id FROM run"))
+    assert [one["run"] for one in document["candidates"]] == [RUN]
+    assert document["candidates"][0]["repeats"] == [ids["llama8b-eagle3-5x6.r2"]]
+    page = report_text(stores["two"], vs="baseline", fmt="html")
+    assert page.count('<div class="card-head">') == 1
+    assert "and one repeat" in page
+    told = report_text(stores["two"], vs="baseline", fmt="md").replace("\\", "")
+    assert "Repeats pooled: llama8b-eagle3-5x6.r2." in told
