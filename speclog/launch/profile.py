@@ -20,7 +20,7 @@ class Profile:
     """A resolved session: everything that decides how it runs.
 
     ``server`` still holds the placeholders ``{target}`` and ``{draft}``; ``evidence`` says, for each overlay
-    or profile that carries tuning, on which machine it was measured.
+    or profile that carries tuning, on which machine it was measured. ``words`` load it again.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Profile:
     options: Options
     evidence: dict[str, dict[str, str]]
     files: tuple[Path, ...]
+    words: tuple[str, ...]
 
     @property
     def arm(self) -> str:
@@ -75,8 +76,20 @@ def load(name: str, overlays: Sequence[str] = (), sets: Sequence[str] = ()) -> P
             _lay(merge, source)
     for change in sets:
         _set(merge, change)
-    stems = tuple(Path(o).stem if o.endswith(".toml") else o for o in overlays)
-    return _finish(merge, Path(base).stem if base.endswith(".toml") else base, stems, tuple(sets))
+    words = [_anywhere(base)]
+    words += [word for overlay in overlays for word in ("--with", _anywhere(overlay))]
+    words += [word for change in sets for word in ("--set", change)]
+    return _finish(merge, _stem(base), tuple(map(_stem, overlays)), tuple(sets), tuple(words))
+
+
+def _stem(name: str) -> str:
+    """What a profile or overlay is called: a file by its stem."""
+    return Path(name).stem if name.endswith(".toml") else name
+
+
+def _anywhere(name: str) -> str:
+    """What finds a profile or overlay from any folder: a file by its whole path."""
+    return str(Path(name).resolve()) if name.endswith(".toml") else name
 
 
 def _chain(path: Path, kind: str = "profile") -> list[Source]:
@@ -189,7 +202,9 @@ def _value(table: str, key: str, text: str) -> Any:
     return schema.parse_text(text, declared[key])
 
 
-def _finish(merge: _Merge, name: str, overlays: tuple[str, ...], sets: tuple[str, ...]) -> Profile:
+def _finish(
+    merge: _Merge, name: str, overlays: tuple[str, ...], sets: tuple[str, ...], words: tuple[str, ...]
+) -> Profile:
     tables, where = merge.tables, merge.where
     options = schema.fill(Options, tables["launch"], where["launch"])
     server_args.check(tables["server"], where["server"], options.check_names)
@@ -209,6 +224,7 @@ def _finish(merge: _Merge, name: str, overlays: tuple[str, ...], sets: tuple[str
         options=options,
         evidence=merge.evidence,
         files=tuple(merge.files),
+        words=words,
     )
 
 

@@ -32,7 +32,7 @@ def write(profile: Profile) -> str:
         "SERVER": _options(server_args.to_argv(_server(profile))),
         "HOST": _host(profile),
         "PORT": str(arguments(profile, expand=False)["port"]),
-        "PROFILE": " ".join(map(shlex.quote, _profile_words(profile))),
+        "PROFILE": " ".join(map(shlex.quote, profile.words)),
         "STEPS": _steps(profile),
     }
     for name, text in filled.items():
@@ -40,16 +40,8 @@ def write(profile: Profile) -> str:
     return template
 
 
-def _profile_words(profile: Profile) -> list[str]:
-    return [
-        profile.name,
-        *(word for overlay in profile.overlays for word in ("--with", overlay)),
-        *(word for change in profile.changes for word in ("--set", change)),
-    ]
-
-
 def _command(profile: Profile) -> str:
-    return shlex.join(["speclog", "launch", *_profile_words(profile), "--print"])
+    return shlex.join(["speclog", "launch", *profile.words, "--print"])
 
 
 def _server(profile: Profile) -> dict[str, object]:

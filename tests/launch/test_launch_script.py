@@ -141,3 +141,16 @@ def test_the_wrappers_are_shell(file):
 def test_one_script_is_one_arm(place):
     done = place.run("launch", "plain", "spec", "--print")
     assert done.returncode == 2 and "writes the script of one arm, not of 2" in done.stderr
+
+
+def test_profiles_and_overlays_that_are_files_are_named_so_that_a_script_finds_them(tmp_path, monkeypatch):
+    """The script asks for the manifest again, from whatever folder it runs in."""
+    (tmp_path / "mine.toml").write_text('extends = "tiny-cpu-baseline"\nabout = "x"\n')
+    (tmp_path / "small.toml").write_text("[workload]\nnum_prompts = 1\n")
+    monkeypatch.chdir(tmp_path)
+    profile = load("mine.toml", ["small.toml"], ["NCCL_PROTO=LL"])
+    expected = f"{tmp_path}/mine.toml --with {tmp_path}/small.toml --set NCCL_PROTO=LL"
+    assert f"speclog.launch.note {expected} -- " in script.write(profile)
+    assert profile.arm == "mine+small NCCL_PROTO=LL"
+    monkeypatch.chdir("/")
+    assert load(profile.words[0], [profile.words[2]], [profile.words[4]]).env == profile.env
