@@ -51,7 +51,7 @@ fuzz: venv
 
 $(FLEET)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(FLEET)
-	$(FLEET)/bin/pip install -q --disable-pip-version-check -e '.[dev,lake]' 'moto[s3,server]>=5,<6' 'duckdb-cli<2' zstandard
+	$(FLEET)/bin/pip install -q --disable-pip-version-check -e '.[dev,lake]' 'moto[s3,server]>=5,<6' 'duckdb-cli<2'
 	$(PYTHON) -m venv $(FLEET)/oldest
 	$(FLEET)/oldest/bin/pip install -q --disable-pip-version-check 'duckdb==1.4.4'
 	@touch $@

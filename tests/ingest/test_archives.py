@@ -87,10 +87,13 @@ def test_an_honest_zst_is_read(tmp_path: Path, store: str) -> None:
     path = tmp_path / "a.log.zst"
     skippable = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"
     path.write_bytes(skippable + zst_of(LOG) + zst_of(LOG))
+    with archives.open_zst(str(path)) as stream:
+        assert b"".join(iter(lambda: stream.read(1000), b"")) == 2 * LOG
     first, *_ = ingest_paths([path], store_target=store)
     assert first.status == "ingested"
-    with path.open("rb") as stream:
-        assert sum(archives._zst_blocks(stream)) == 2 * len(LOG)
+    path.write_bytes(path.read_bytes()[:-9])
+    (cut,) = ingest_paths([path], store_target=store)
+    assert (cut.status, "too early" in cut.detail) == ("unusable", True)
 
 
 def test_an_endless_line_is_refused(tmp_path: Path, store: str) -> None:
