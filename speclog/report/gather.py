@@ -60,8 +60,8 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
         _name_engines(sections, {known[run_id].engine for run_id in explicit})
     sides = Sides(store)
     kin = _kin(store, known, full)
+    full = _folded(kin, full)
     detailed(store, sides, kin, full)
-    full = _folded(full)
     explain(store, sides, known, full)
     _doubt_tuning(store, known, full)
     for section in full:
@@ -94,14 +94,14 @@ def _naive(choices: Mapping[str, Choice]) -> dict[str, str]:
     return {candidate: one.naive["baseline"] for candidate, one in choices.items() if one.naive is not None}
 
 
-def _folded(sections: Sequence[Section]) -> list[Section]:
+def _folded(kin: Kin, sections: Sequence[Section]) -> list[Section]:
     """One section a server: a candidate that is pooled with an earlier one has none of its own."""
     kept: list[Section] = []
     pooled: set[str] = set()
     for section in sections:
         if section.run.run_id in pooled:
             continue
-        section.repeats = list(section.fair.candidate_repeats) if section.fair else []
+        section.repeats = kin.repeats(section.run)[1:] if section.fair else []
         pooled.update(run.run_id for run in section.repeats)
         kept.append(section)
     return kept
