@@ -6,7 +6,8 @@ from bench.validate import Data, Section
 from bench.validate.gpu import DATA, TP2, interval, visit
 from speclog.analysis.breakeven import compare
 from speclog.analysis.side import Side
-from speclog.analysis.worth import Span, acceptance, effect, interaction
+from speclog.analysis.worth import acceptance, effect, interaction
+from speclog.report.explained import told
 
 TEXT = """Two H200s joined by NVLink (NV18), TP2 through NCCL (SGLang's own all-reduce off, NVLink multicast off), profiler on
 in every arm, accept length simulated at 2.1: `tests/gpu/factorial.py`, overlay nccl-pcie-ll off and on x baseline and
@@ -19,11 +20,6 @@ PROTO = "llama8b-baseline_tp2_NCCL_PROTO_{}.r1"
 VERIFY = """SELECT r.name, p.bs, sum(p.verify_ms * p.n) / sum(p.cycle_ms * p.n), sum(p.host_ms * p.n) / sum(p.cycle_ms * p.n)
 FROM profile_window AS p JOIN run AS r USING (run_id)
 WHERE p.kind = 'spec' AND p.part = 0 AND NOT coalesce(p.warmup, false) AND p.bs IN (1, 8) GROUP BY ALL ORDER BY ALL"""
-
-
-def told(span: Span) -> str:
-    """A ratio with its interval and what kind of interval it is."""
-    return f"x{span.value:.3f} ({span.low:.3f} to {span.high:.3f}, {span.kind})"
 
 
 def verdicts(found: Section, data: Data) -> None:
