@@ -52,8 +52,8 @@ fail() { # CODE REASON
 : >"$LOG"
 reason=done
 # The manifest, where this interpreter has speclog; without it the log stays silent about its environment.
-"$PYTHON" -m speclog.launch.note kimi-k25-tp8-eagle3-5x6 --with nccl-pcie-ll -- "${server[@]}" >>"$LOG" 2>/dev/null ||
-  echo "no manifest: speclog is not installed for $PYTHON" >&2
+"$PYTHON" -m speclog.launch.note kimi-k25-tp8-eagle3-5x6 --with nccl-pcie-ll -- "${server[@]}" >>"$LOG" ||
+  echo "$LOG has no manifest, for the reason above; the session goes on without" >&2
 
 "${server[@]}" >>"$LOG" 2>&1 </dev/null &
 pid=$!

@@ -109,6 +109,16 @@ def test_a_failing_script_says_so_and_leaves_nothing(place, env, code):
 
 
 @pytest.mark.slow
+def test_a_script_that_cannot_write_its_manifest_says_why(place):
+    printed(place, "plain")
+    next(place.path.rglob("plain.toml")).unlink()
+    done = run_script(place)
+    assert done.returncode == 0
+    assert "no profile" in done.stderr and "has no manifest, for the reason above" in done.stderr
+    assert "SPECLOG_MANIFEST" not in (place.path / "sh" / "run.log").read_text()
+
+
+@pytest.mark.slow
 def test_an_interrupted_script_stops_its_server(place):
     printed(place, "plain")
     (place.path / "sh").mkdir()
