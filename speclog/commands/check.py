@@ -100,7 +100,7 @@ def command(
     """
     from speclog.analysis import factors
     from speclog.report.check import check
-    from speclog.store import open_store
+    from speclog.store import open_store, snapshot
 
     wanted = _kinds(fail_on)
     reasons = dict(_allowance(word) for word in allowed)
@@ -110,16 +110,17 @@ def command(
     with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
         if own:
             factors.lay_over(store, own)
-        found = check(
-            store,
-            vs=None if vs == "baseline" else _resolved(store, [vs]),
-            candidates=_resolved(store, runs) if runs else None,
-            reasons=reasons,
-            fail_on=wanted,
-            cross_engine=cross_engine,
-            before=_resolved(store, [before]) if before else None,
-            threshold=threshold_pct / 100,
-        )
+        with snapshot.taken(store):
+            found = check(
+                store,
+                vs=None if vs == "baseline" else _resolved(store, [vs]),
+                candidates=_resolved(store, runs) if runs else None,
+                reasons=reasons,
+                fail_on=wanted,
+                cross_engine=cross_engine,
+                before=_resolved(store, [before]) if before else None,
+                threshold=threshold_pct / 100,
+            )
     _report(found, "json" if as_json else fmt, wanted, junit_file)
 
 

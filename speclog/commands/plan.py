@@ -29,11 +29,14 @@ def command(ctx: click.Context, vs: str, runs: tuple[str, ...], as_json: bool, s
     """Say which runs would settle what is unfair or unproven, and the commands that make them."""
     from speclog.report import plan
     from speclog.report.gather import gather
-    from speclog.store import open_store
+    from speclog.store import snapshot
     from speclog.tables import show
 
-    with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
-        report = gather(store, vs=vs, candidates=list(runs) or None, command=f"speclog plan --vs {vs}")
+    report = snapshot.read(
+        ctx.obj["store"],
+        lambda store: gather(store, vs=vs, candidates=list(runs) or None, command=f"speclog plan --vs {vs}"),
+        lock_timeout=ctx.obj["lock_timeout"],
+    )
     rows = plan.plan(report)
     if script:
         click.echo("#!/bin/bash\nset -euo pipefail")

@@ -16,7 +16,7 @@ from speclog.completion import QUERY
 def command(ctx: click.Context, name: str | None, fmt: str, as_json: bool, show: bool) -> None:
     """Run the saved query NAME (a file of sql/queries); without NAME, list them."""
     from speclog.queries import all_saved, saved
-    from speclog.store import open_store
+    from speclog.store import open_store, snapshot
     from speclog.tables import show as print_rows
 
     fmt = "json" if as_json else fmt
@@ -27,6 +27,9 @@ def command(ctx: click.Context, name: str | None, fmt: str, as_json: bool, show:
     if show:
         click.echo(query.sql, nl=False)
         return
-    with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
+    with (
+        open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store,
+        snapshot.taken(store, snapshot.needed(query.sql)),
+    ):
         columns, rows = store.result(query.sql)
     print_rows(columns, rows, fmt)

@@ -26,7 +26,7 @@ def command(ctx: click.Context, text: str, fmt: str, as_json: bool, output: Path
     comparison_factor, decode_window, profile_window, prefill_batch, bench_result, event, server_arg, env_var.
     """
     from speclog.errors import UsageError
-    from speclog.store import open_store
+    from speclog.store import open_store, snapshot
     from speclog.tables import show
 
     fmt = "json" if as_json else fmt
@@ -34,7 +34,11 @@ def command(ctx: click.Context, text: str, fmt: str, as_json: bool, output: Path
         raise UsageError("--format parquet needs --output FILE")
     statement = sys.stdin.read() if text == "-" else text
     target, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
-    with open_store(target, lock_timeout=lock_timeout, sandbox=True) as store:
+    with (
+        open_store(target, lock_timeout=lock_timeout) as store,
+        snapshot.taken(store, snapshot.needed(statement)),
+    ):
+        store.enter_sandbox()
         if fmt == "parquet" and output is not None:
             store.frame(statement).write_parquet(output)
             click.echo(str(output))

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from speclog.errors import UsageError
-
-if TYPE_CHECKING:
-    from speclog.store import Store
-
-T = TypeVar("T")
 
 FORMATS = {"html": "html", "md": "md", "json": "json"}
 
@@ -69,31 +63,18 @@ def report_text(
     """The report as text; arguments and errors as in `write_report`."""
     from speclog.report import as_json, markdown, render
     from speclog.report.gather import gather
+    from speclog.store import snapshot
 
     if fmt not in FORMATS:
         raise UsageError(f"{fmt}: no such format; one of {', '.join(FORMATS)}")
-    report = _of_one_state(
-        store_target, lock_timeout, lambda store: gather(store, vs=vs, candidates=candidates, command=command)
+    report = snapshot.read(
+        store_target,
+        lambda store: gather(store, vs=vs, candidates=candidates, command=command),
+        lock_timeout=lock_timeout,
     )
     if fmt == "html":
         return render.html(report, templates=templates)
     return as_json.text(report) if fmt == "json" else markdown.text(report)
-
-
-def _of_one_state(store_target: str, lock_timeout: float, read: Callable[[Store], T]) -> T:
-    """What ``read`` makes of a store, letting writers in between its queries.
-
-    When one came in, it is read again without a gap: the numbers of a report are of one state of the store.
-    """
-    from speclog.store import open_store
-
-    with open_store(store_target, lock_timeout=lock_timeout, give_way=True) as store:
-        found = read(store)
-        changed = store.changed
-    if changed:
-        with open_store(store_target, lock_timeout=lock_timeout) as store:
-            found = read(store)
-    return found
 
 
 def write_index(
@@ -107,9 +88,10 @@ def write_index(
     from speclog.report import render
     from speclog.report.index import FILE_NAME, gather_index
     from speclog.report.model import Chart
+    from speclog.store import snapshot
 
     folder = Path(out_dir)
-    index = _of_one_state(store_target, lock_timeout, lambda store: gather_index(store, folder))
+    index = snapshot.read(store_target, lambda store: gather_index(store, folder), lock_timeout=lock_timeout)
     charts = [chart for chart in index.trends if isinstance(chart, Chart)]
     text = render.page("index.html.j2", {"index": index}, charts=charts, templates=templates)
     write_whole(folder / FILE_NAME, text)

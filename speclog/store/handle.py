@@ -51,6 +51,7 @@ class Store:
         self._identity = self._file_identity()
         self.target = str(target)
         self._gives_way = False
+        self._holding = False
         self._opened_at = time.monotonic()
         self._seen: tuple[object, ...] = ()
         self.changed = False
@@ -107,10 +108,10 @@ class Store:
             return work()
 
         def again(error: BaseException) -> bool:
-            lost = problems.is_lost(error)
-            if lost and not self._sandboxed:
+            replaceable = problems.is_lost(error) and not (self._sandboxed or self._holding)
+            if replaceable:
                 self._reconnect()
-            return problems.is_conflict(error) or (lost and not self._sandboxed)
+            return problems.is_conflict(error) or replaceable
 
         return engine.retry(work, timeout=self._lock_timeout, again=again)
 
@@ -293,12 +294,16 @@ class Store:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Queries that share a temporary table: no writer is let in between them (see ``give_way``)."""
-        before, self._gives_way = self._gives_way, False
+        """Queries that share temporary tables: no writer is let in between them (see ``give_way``).
+
+        A lake's connection that is lost meanwhile is not replaced, for the tables are lost with it.
+        """
+        before = self._gives_way, self._holding
+        self._gives_way, self._holding = False, True
         try:
             yield
         finally:
-            self._gives_way = before
+            self._gives_way, self._holding = before
 
     def _let_others_in(self) -> None:
         if not self._gives_way or time.monotonic() - self._opened_at < HOLD_S:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -148,6 +149,40 @@ def test_postgres_restarted_during_an_ingest(
     with open_store(lake) as store:
         assert store.rows("SELECT count(*), sum(windows) FROM run") == [(80, 80 * 30)]
         assert store.rows("SELECT count(*) FROM raw_decode_window") == [(80 * 30,)]
+
+
+def test_postgres_restarted_during_a_report(
+    postgres: Postgres, lake: str, tmp_path: Path, log_maker: Callable[..., list[Path]]
+) -> None:
+    (path,) = log_maker(tmp_path / "logs", 1)
+    speclog(lake, "ingest", str(path)).check_returncode()
+    script = """
+import sys
+from speclog.store import snapshot
+seen = []
+def work(store):
+    seen.append(store.rows("SELECT count(*) FROM run"))
+    if len(seen) <= int(sys.argv[2]):
+        print("go", flush=True)
+        sys.stdin.readline()
+    return store.rows("SELECT count(*) > 0 FROM raw_decode_window")
+print(snapshot.read(sys.argv[1], work), len(seen), flush=True)
+"""
+    for losses, said in ((1, "[(True,)] 2"), (2, "the catalog cannot be reached")):
+        reader = subprocess.Popen(
+            [sys.executable, "-c", script, lake, str(losses)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert reader.stdout and reader.stdin
+        for _ in range(losses):
+            assert reader.stdout.readline() == "go\n"
+            postgres.stop("immediate")
+            reader.stdin.write("\n")
+            reader.stdin.flush()
+            time.sleep(1)
+            postgres.start()
+        out, err = reader.communicate(timeout=60)
+        assert said in out + err
 
 
 def test_postgres_away(
