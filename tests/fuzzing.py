@@ -27,7 +27,7 @@ import speclog.store
 from speclog.errors import SpeclogError
 from speclog.ingest.api import ingest_paths
 from speclog.ingest.summary import IngestSummary
-from speclog.store import open_store, schema
+from speclog.store import Rows, open_store, schema
 from speclog.store.handle import Store
 
 TOGETHER = 20
@@ -79,8 +79,8 @@ class _Gathering:
         self._known.add(key)
         return None
 
-    def append(self, frames: dict[str, pl.DataFrame]) -> None:
-        self._waiting.append(dict(frames))
+    def append(self, frames: dict[str, Rows]) -> None:
+        self._waiting.append({name: rows.whole() for name, rows in frames.items()})
 
     def flush(self, at_least: int = 1) -> None:
         """Write what waits, if it is so much."""

@@ -40,15 +40,17 @@ class Block:
         """Line i; bytes that are not UTF-8 become U+FFFD."""
         return self.data[self.starts[i] : self.ends[i]].decode("utf-8", "replace")
 
-    def texts(self, rows: Places) -> list[str]:
-        """Some lines, as `text` gives them."""
-        return [line.decode("utf-8", "replace") for line in self.slices(rows)]
-
-    def slices(self, rows: Places) -> list[bytes | bytearray]:
+    def slices(self, rows: Places) -> list[bytes]:
         """The bytes of some lines."""
         data = self.data
         places = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        if isinstance(data, bytearray):
+            return [bytes(data[start:end]) for start, end in places]
         return [data[start:end] for start, end in places]
+
+    def only(self, rows: Places | Mask) -> Block:
+        """Some of the lines, in the same buffer."""
+        return Block(self.data, self.starts[rows], self.ends[rows], self.numbers[rows])
 
     def pieces(self, start: int, stop: int) -> Iterator[memoryview]:
         """The bytes of lines ``start`` up to ``stop``: as few pieces as there are gaps, no newline behind."""
@@ -79,13 +81,14 @@ def bounds(data: bytes | bytearray, size: int) -> tuple[Places, Places]:
 def occurrences(data: bytes | bytearray, byte: int, size: int) -> Places:
     """Where a byte stands in the first ``size`` bytes: one after the other while there are few."""
     found: list[int] = []
-    at = data.find(byte, 0, size)
-    while at >= 0:
+    find = data.find
+    at = find(byte, 0, size)
+    for _ in range(_FEW):
+        if at < 0:
+            return np.array(found, np.int64)
         found.append(at)
-        if len(found) > _FEW:
-            return np.flatnonzero(np.frombuffer(data, np.uint8, size) == byte)
-        at = data.find(byte, at + 1, size)
-    return np.array(found, np.int64)
+        at = find(byte, at + 1, size)
+    return np.flatnonzero(np.frombuffer(data, np.uint8, size) == byte)
 
 
 _FEW = 1000
@@ -117,6 +120,20 @@ class Constant:
         for i in range(1, len(self.words)):
             found |= (rows[:, i] ^ self.words[i]) & self.masks[i]
         return found
+
+    def stands(self, rows: Words) -> Mask:
+        """In which rows it stands; quicker than `differs` where that is all one asks."""
+        found = self._stands(rows, 0)
+        for i in range(1, len(self.words)):
+            found &= self._stands(rows, i)
+        return found
+
+    def _stands(self, rows: Words, i: int) -> Mask:
+        shown: Words = rows[:, i] if self.masks[i] == _ALL else rows[:, i] & self.masks[i]
+        return np.equal(shown, self.words[i])
+
+
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def constant(text: bytes, at: int = 0, free: range = range(0)) -> Constant:

@@ -7,10 +7,7 @@ a new one. What no layout reads is left for the engine, line by line.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,8 @@ import polars as pl
 from speclog.formats.block import Block, Places
 from speclog.formats.engine import read_line
 from speclog.formats.layout import RANKS, Columns, Layout, learn, read
-from speclog.formats.spec import Kind, load_kinds
+from speclog.formats.spec import Kind, batch_kinds
+from speclog.formats.texts import Lines, TextReader, whole_line
 
 _MAX_LAYOUTS = 64
 _DTYPE = {"int": pl.Int64(), "float": pl.Float64(), "percent": pl.Float64(), "bool": pl.Boolean()}
@@ -52,46 +50,48 @@ class BatchReader:
 
     layouts: list[Layout] = field(default_factory=list)
 
-    def read(self, block: Block, into: Batches, is_noise: Callable[[str], bool]) -> dict[int, str]:
-        """Read a block's batch lines; all other lines by their place in the block, in order.
+    def read(self, block: Block, into: Batches, texts: TextReader) -> tuple[Places, Lines]:
+        """Read a block's batch lines; all others, in order: places in the block, lines.
 
         A batch line that lacks a required field (it was cut short) is among the others; so is noise.
         """
         rest = np.arange(block.height)
         for layout in list(self.layouts):
             rest = _take(layout, block, rest, into)
-        others = dict(zip(rest.tolist(), block.texts(rest), strict=True))
-        maybe = _heads().search
-        for i in [i for i, text in others.items() if maybe(text)]:
-            kind = kind_in(others.get(i, ""))
-            if kind is None or is_noise(others[i]):  # None: a layout learnt meanwhile has read it
-                continue
-            self._learn(block, others, i, kind, into)
-            if i in others and (row := engine_row(int(block.numbers[i]), others[i], kind)) is not None:
-                into.slow.setdefault(kind.table, []).append(row)
-                del others[i]
-        return others
+        others = Lines(block.numbers[rest].tolist(), *texts.read(block.slices(rest)))
+        maybe = [i for i, text in enumerate(others.texts) if text.batch and not text.noise]
+        if maybe:
+            left = self._read_singly(block, rest, others, maybe, into)
+            others = others.only(np.flatnonzero(np.isin(rest, left)).tolist())
+            rest = left
+        return rest, others
 
-    def _learn(self, block: Block, others: dict[int, str], i: int, kind: Kind, into: Batches) -> None:
-        layout = learn(others[i], kind) if len(self.layouts) < _MAX_LAYOUTS else None
+    def _read_singly(
+        self, block: Block, rest: Places, others: Lines, maybe: list[int], into: Batches
+    ) -> Places:
+        """Learn from the lines ``maybe`` among others, and let the engine read what no layout does."""
+        rows = rest.tolist()
+        left = dict.fromkeys(rows)
+        for i in maybe:
+            line = whole_line(others.times[i], others.ranks[i], others.texts[i])
+            kind = kind_in(line)
+            if kind is None or rows[i] not in left:  # a layout learnt meanwhile has read it
+                continue
+            self._learn(block, left, line, kind, into)
+            if rows[i] in left and (row := engine_row(others.numbers[i], line, kind)) is not None:
+                into.slow.setdefault(kind.table, []).append(row)
+                del left[rows[i]]
+        return np.fromiter(left, np.int64, len(left))
+
+    def _learn(self, block: Block, left: dict[int, None], line: str, kind: Kind, into: Batches) -> None:
+        layout = learn(line, kind) if len(self.layouts) < _MAX_LAYOUTS else None
         if layout is None or any(layout.key == known.key for known in self.layouts):
             return
         self.layouts.append(layout)
-        rest = np.fromiter(others, np.int64, len(others))
-        left = set(_take(layout, block, rest, into).tolist())
-        for done in [j for j in others if j not in left]:
-            del others[done]
-
-
-@cache
-def batch_kinds() -> dict[str, Kind]:
-    """Kinds read as columns, by the table they go to."""
-    return {kind.table: kind for kind in load_kinds() if kind.shape == "pieces"}
-
-
-@cache
-def _heads() -> re.Pattern[str]:
-    return re.compile("|".join(re.escape(kind.starts[0]) for kind in batch_kinds().values()))
+        rest = np.fromiter(left, np.int64, len(left))
+        kept = dict.fromkeys(_take(layout, block, rest, into).tolist())
+        left.clear()
+        left.update(kept)
 
 
 def kind_in(text: str) -> Kind | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import Any
 
 from speclog.formats.prefix import Prefix, split_prefix
 from speclog.formats.server_args import aliased, parse_arguments, parse_server_args
@@ -52,6 +53,8 @@ class Understood:
 
     kind: Kind
     message: str
+    told: Any = None
+    """What a later stage makes of it, kept here by that stage."""
     _taken: tuple[Fields, dict[str, str]] | None = None
     _json: str | None = None
 
@@ -61,6 +64,10 @@ class Understood:
         if self._taken is None:
             self._taken = take_fields(self.kind, self.message)
         return self._taken
+
+    def record(self, prefix: Prefix) -> Record:
+        """The record of a line that says it behind a prefix."""
+        return Record(self.kind, prefix, self.message, *self.fields)
 
     @property
     def json(self) -> str | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 _SGLANG = re.compile(
     r"\[?(?P<ts>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,](?P<frac>\d{1,6}))?"
@@ -19,8 +19,7 @@ _VLLM = re.compile(
 _TAG = re.compile(r"(DP|PP|TP|EP|ATTN_CP|MOE_DP)(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(NamedTuple):
     """The part of a line before its message. ``ts`` is the log's own clock (no zone); None when lost."""
 
     ts: datetime | None = None
@@ -43,13 +42,13 @@ def split_prefix(line: str) -> tuple[Prefix, str]:
     """Split a line into its prefix and its message; a line without one keeps all as message."""
     if line.startswith("[2"):
         end = line.find("] ", 20, 120)
-        prefix = _plain(line[: end + 2]) if end > 0 else None
+        prefix = plain_prefix(line[: end + 2]) if end > 0 else None
         if prefix is not None:
             message = line[end + 2 :]
             if message[:1] not in _INITIALS or not message.startswith(_LEVELS):
                 return prefix, message
     if not line.startswith(_FIRST):
-        return _NOTHING, line
+        return NOTHING, line
     found = _SGLANG.match(line)
     if found:
         ts = _timestamp(found["ts"], found["frac"])
@@ -58,25 +57,30 @@ def split_prefix(line: str) -> tuple[Prefix, str]:
     if found:
         ts = _timestamp(f"1900-{found['ts']}", found["frac"])
         return Prefix(ts, "", found["level"], "vllm"), line[found.end() :]
-    return _NOTHING, line
+    return NOTHING, line
 
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _INITIALS = "DIWEC"
 _FIRST = (*_LEVELS, *"[0123456789")  # what a prefix may begin with
-_NOTHING = Prefix()
+NOTHING = Prefix()
+"""The prefix of a line without one."""
 
 
 @lru_cache(maxsize=4096)
-def _plain(text: str) -> Prefix | None:
-    """The prefix that ``[2026-01-29 01:16:05 TP0] `` is; many lines share one."""
+def plain_prefix(text: str) -> Prefix | None:
+    """The prefix that ``[2026-01-29 01:16:05 TP0] `` is, None for another text; many lines share one."""
     found = _SGLANG.fullmatch(text)
     if not found:
         return None
     return Prefix(_timestamp(found["ts"], found["frac"]), found["tags"].strip(), "", "sglang")
 
 
-@lru_cache(maxsize=256)
+STAMP = len("[2026-01-29 01:16:05")
+"""How far the time reaches into a plain prefix; behind it are its fraction or the ranks."""
+
+
+@lru_cache(maxsize=1024)
 def _timestamp(text: str, frac: str | None) -> datetime | None:
     try:
         when = datetime.fromisoformat(text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import keyword
 import re
 import warnings
 from functools import lru_cache
@@ -31,6 +32,51 @@ def recorded(name: str, value: Any) -> str:
 
 @lru_cache(maxsize=64)
 def _parse(text: str) -> tuple[tuple[str, str], ...] | None:
+    return _by_argument(text) or _as_a_whole(text)
+
+
+# A value that ends where it seems to: no blank or bracket outside quotes, or brackets three deep.
+_QUOTED = r"'[^'\\\n]*'" + r'|"[^"\\\n]*"'
+_FLAT = rf"""[(\[{{](?:[^\[\](){{}}'"<>\\\n]|{_QUOTED})*+[\])}}]"""
+_DEEP = rf"""[(\[{{](?:[^\[\](){{}}'"<>\\\n]|{_QUOTED}|{_FLAT})*+[\])}}]"""
+_DEEPER = rf"""[(\[{{](?:[^\[\](){{}}'"<>\\\n]|{_QUOTED}|{_FLAT}|{_DEEP})*+[\])}}]"""
+_VALUE = rf"([-\w.]+(?:\+\d+)?|{_QUOTED}|(?:[A-Za-z_][\w.]*)?{_DEEPER})(, |$)"
+_OF_CALL = re.compile(rf"([A-Za-z_]\w*)=(){_VALUE}", re.ASCII)
+_OF_DICT = re.compile(rf"'([^'\\\n]*)'(:\ ){_VALUE}", re.ASCII)
+_CALL = re.compile(r"[A-Za-z_]\w*\(", re.ASCII)
+
+
+def _by_argument(text: str) -> tuple[tuple[str, str], ...] | None:
+    """The arguments of a text in which each is plain to see; restarts repeat most, so each is remembered."""
+    call = _CALL.match(text)
+    if call and text.endswith(")"):
+        start, pattern, between = call.end(), _OF_CALL, 1
+    elif text.startswith("{") and text.endswith("}"):
+        start, pattern, between = 1, _OF_DICT, 2
+    else:
+        return None
+    found = pattern.findall(text[start:-1])
+    if sum([between + len("".join(parts)) for parts in found]) != len(text) - start - 1:
+        return None
+    pairs = {name: (_argument if len(value) < _SHORT else _read)(name, value) for name, _, value, _ in found}
+    if None in pairs.values() or not _KEYWORDS.isdisjoint(pairs):
+        return None
+    return tuple((name, value) for name, value in pairs.items() if value is not None)
+
+
+_SHORT = 512
+_KEYWORDS = frozenset(keyword.kwlist)
+
+
+def _read(name: str, value: str) -> str | None:
+    node = _expression(value)
+    return None if node is None else recorded(name, _value(node))
+
+
+_argument = lru_cache(maxsize=8192)(_read)
+
+
+def _as_a_whole(text: str) -> tuple[tuple[str, str], ...] | None:
     node = _expression(text) or _expression(_OBJECT.sub(_quoted, _ELIDED.sub("", text)))
     value = _value(node) if node is not None else None
     if not isinstance(value, dict):

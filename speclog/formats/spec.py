@@ -122,6 +122,18 @@ def early_kinds() -> frozenset[str]:
     return frozenset(kind.name for kind in load_kinds() if kind.prestart)
 
 
+@cache
+def batch_kinds() -> dict[str, Kind]:
+    """Kinds read as columns, by the table they go to."""
+    return {kind.table: kind for kind in load_kinds() if kind.shape == "pieces"}
+
+
+@cache
+def batch_heads() -> re.Pattern[str]:
+    """What a line that may be of such a kind holds."""
+    return re.compile("|".join(re.escape(kind.starts[0]) for kind in batch_kinds().values()))
+
+
 def read_kinds(path: Path) -> list[Kind]:
     """The kinds declared in one file. Raises DeclarationError."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ import numpy as np
 
 from speclog.formats.block import Block, Places, block_of
 from speclog.formats.columns import Batches, BatchReader
+from speclog.formats.texts import Lines, TextReader
 from speclog.ingest.cleaning import clean
 from speclog.ingest.lines import Sieve, Sifted
 
@@ -28,7 +29,7 @@ Buffer = tuple[bytearray, int]
 class Parsed:
     """A stretch read by itself. Line numbers count from 0 at its first line.
 
-    ``typed``: batch rows by table. ``others``: (number, text) of all other kept lines. ``kept``: every kept
+    ``typed``: batch rows by table. ``others``: all other kept lines. ``kept``: every kept
     line. ``places``: numbers of kept lines and the bytes they begin at. ``buffers``: those that kept lines
     still lie in.
     """
@@ -36,7 +37,7 @@ class Parsed:
     size: int = 0
     count: int = 0
     typed: dict[str, pl.DataFrame] = field(default_factory=dict)
-    others: list[tuple[int, str]] = field(default_factory=list)
+    others: Lines = field(default_factory=Lines)
     kept: list[Block] = field(default_factory=list)
     places: list[tuple[Places, Places]] = field(default_factory=list)
     buffers: list[bytearray] = field(default_factory=list)
@@ -62,10 +63,13 @@ class Parsed:
 
 @dataclass
 class ChunkParser:
-    """Reads stretches; what it learns of a log's layouts serves the next (safe to share among threads)."""
+    """Reads stretches; what it learns of a log serves the next (safe to share among threads)."""
 
     sieve: Sieve = field(default_factory=Sieve)
     reader: BatchReader = field(default_factory=BatchReader)
+
+    def __post_init__(self) -> None:
+        self._texts = TextReader(self.sieve.is_noise)
 
     def parse(self, buffers: Iterable[Buffer], release: Callable[[bytearray], object] = id) -> Parsed:
         """Read a stretch, given as buffers of whole lines; ``release`` takes those no more needed."""
@@ -99,18 +103,13 @@ class ChunkParser:
         if not block.height:
             return
         block = clean(block)
-        others = self.reader.read(block, into, self.sieve.is_noise)
-        noise = [i for i, text in others.items() if self.sieve.is_noise(text)]
-        numbers = block.numbers[np.fromiter(others, np.int64, len(others))].tolist()
-        found.others += [
-            (number, text)
-            for number, (i, text) in zip(numbers, others.items(), strict=True)
-            if not noise or i not in noise
-        ]
-        if noise:
+        rest, others = self.reader.read(block, into, self._texts)
+        if any(text.noise for text in others.texts):
             left = np.ones(block.height, np.bool_)
-            left[noise] = False
-            block = Block(block.data, block.starts[left], block.ends[left], block.numbers[left])
+            left[rest[[i for i, text in enumerate(others.texts) if text.noise]]] = False
+            block = block.only(left)
+            others = others.only([i for i, text in enumerate(others.texts) if not text.noise])
+        found.others.add(others)
         found.kept.append(block)
 
 

@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from speclog import __version__
 from speclog.ingest import facts, versions
-from speclog.ingest.rows import Buffer
+from speclog.ingest.rows import Buffer, Event
 from speclog.ingest.schema import conform, rows_frame, table_schema
 from speclog.ingest.session import Session
+from speclog.store.rows import Rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 PARSER_VERSION = 1
 """Raised when the same bytes would give other rows; a log read by an older one is then read again."""
 
-Frames = dict[str, "pl.DataFrame"]
+Frames = dict[str, Rows]
 Row = dict[str, Any]
 Written = set[tuple[int, str, str]]
 """(session, table, name) of what was said once and is in the store."""
@@ -41,15 +43,14 @@ def row_frames(buffer: Buffer, sessions: Sequence[Session]) -> Frames:
     if buffer.intervals:
         batches["decode_window"] = [*batches.get("decode_window", []), _intervals(buffer.intervals)]
     for table, parts in batches.items():
-        frame = _batches(table, parts, sessions)
+        frame, same = _batches(table, parts, sessions)
         if table == "decode_window":
-            tables["raw_decode_detail"] = _detail(frame)
-        tables[f"raw_{table}"] = conform(frame, table)
-    tables["raw_event"] = _events(sessions, buffer.events)
-    tables["raw_profile_window"] = rows_frame(
-        [_profile(sessions, r) for r in buffer.profile], "profile_window"
-    )
-    return {name: frame for name, frame in tables.items() if not frame.is_empty()}
+            tables["raw_decode_detail"] = Rows(_detail(frame), same)
+        tables[f"raw_{table}"] = Rows(conform(frame, table), same)
+    tables["raw_event"] = Rows(_events(sessions, buffer.events))
+    profile = [_profile(sessions, r) for r in buffer.profile]
+    tables["raw_profile_window"] = Rows(rows_frame(profile, "profile_window"))
+    return {name: rows for name, rows in tables.items() if not rows.frame.is_empty()}
 
 
 def session_frames(sessions: Sequence[Session], origin: Origin, written: Written | None = None) -> Frames:
@@ -64,9 +65,9 @@ def session_frames(sessions: Sequence[Session], origin: Origin, written: Written
             new = rows if written is None else _unwritten(session, table, rows, written)
             ids = _ids(session)
             found.setdefault(table, []).extend(row | ids for row in new)
-    tables = {f"raw_{table}": rows_frame(rows, table) for table, rows in found.items() if rows}
+    tables = {f"raw_{table}": Rows(rows_frame(rows, table)) for table, rows in found.items() if rows}
     args = _args(sessions, written)
-    return tables if args.is_empty() else tables | {"raw_server_arg": args}
+    return tables if args.is_empty() else tables | {"raw_server_arg": Rows(args)}
 
 
 def _unwritten(session: Session, table: str, rows: list[Row], written: Written) -> list[Row]:
@@ -111,21 +112,32 @@ def version_range(session: Session) -> tuple[str | None, str | None]:
     return versions.infer(session) or (None, None)
 
 
-def _batches(table: str, parts: list[pl.DataFrame], sessions: Sequence[Session]) -> pl.DataFrame:
-    """Batch rows with ids, in UTC, accept length corrected, pool sizes under their plain names."""
+def _batches(
+    table: str, parts: list[pl.DataFrame], sessions: Sequence[Session]
+) -> tuple[pl.DataFrame, dict[str, object]]:
+    """Batch rows in UTC, accept length corrected, pool sizes under their plain names; what all rows share.
+
+    Their ids are among what they share if all are of one session, else columns.
+    """
     import polars as pl
 
     frame = parts[0] if len(parts) == 1 else pl.concat(parts, how="diagonal_relaxed")
-    frame = _stamp(frame, sessions)
+    used = [sessions[index] for index in frame["session"].unique().to_list()]
+    same: dict[str, object] = {}
+    if len(used) == 1 and frame["source_index"].n_unique() == 1:
+        same = {**_ids(used[0]), "source_index": int(frame["source_index"][0])}
+        frame = _in_utc(frame, used).drop("source_index")
+    else:
+        frame = _with_ids(_in_utc(frame, used), used)
     plain = {"token_usage": ["full_token_usage"]}
     if table == "decode_window":
         plain["token"] = ["full_token", "gpu_token"]
-        frame = _correct(frame, sessions)
+        frame = _correct(frame, used)
     for name, sources in plain.items():
         known = [pl.col(source) for source in (name, *sources) if source in frame.columns]
-        if known:
-            frame = frame.with_columns(pl.coalesce(known).alias(name))
-    return frame
+        if len(known) > 1 or name not in frame.columns:
+            frame = frame.with_columns(pl.coalesce(known).alias(name)) if known else frame
+    return frame, same
 
 
 def _intervals(rows: list[Row]) -> pl.DataFrame:
@@ -138,15 +150,20 @@ def _intervals(rows: list[Row]) -> pl.DataFrame:
     return frame.with_columns(pl.col("prefills_since").cast(pl.Int32), pl.col("source_index").cast(pl.Int32))
 
 
-def _stamp(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
-    """Columns ``ingest_id`` and ``run_id``; ``ts`` in UTC where a session's offset is known."""
+def _in_utc(frame: pl.DataFrame, used: Sequence[Session]) -> pl.DataFrame:
+    """``ts`` in UTC where a session's offset is known."""
     import polars as pl
 
-    used = [sessions[index] for index in frame["session"].unique().to_list()]
+    if not any(s.utc_offset_s for s in used):
+        return frame
     offset = _by_session(used, lambda s: s.utc_offset_s or 0, pl.Int64())
-    ts = pl.col("ts") - pl.duration(seconds=offset) if any(s.utc_offset_s for s in used) else pl.col("ts")
+    return frame.with_columns(pl.col("ts") - pl.duration(seconds=offset))
+
+
+def _with_ids(frame: pl.DataFrame, used: Sequence[Session]) -> pl.DataFrame:
+    import polars as pl
+
     return frame.with_columns(
-        ts,
         _by_session(used, lambda s: s.ingest_id, pl.String()).alias("ingest_id"),
         _by_session(used, lambda s: s.run_id, pl.String()).alias("run_id"),
     )
@@ -161,14 +178,13 @@ def _by_session(used: Sequence[Session], value: Any, dtype: pl.DataType) -> pl.E
     return pl.col("session").replace_strict(values, return_dtype=dtype)
 
 
-def _correct(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
+def _correct(frame: pl.DataFrame, used: Sequence[Session]) -> pl.DataFrame:
     """0.5.3's overlap worker counts the bonus twice; <= 0.5.2 mixes prefills into windows that hold any."""
     import polars as pl
 
     if "accept_len_raw" not in frame.columns:
         return frame
     raw = pl.col("accept_len_raw")
-    used = [sessions[index] for index in frame["session"].unique().to_list()]
     beta = [s.index for s in used if s.args.get("enable_beta_spec") == "true"]
     right = pl.when(pl.col("session").is_in(beta)).then(raw - 1).otherwise(raw) if beta else raw
     frame = frame.with_columns(right.alias("accept_len"))
@@ -297,25 +313,28 @@ def _named(name: str, fact: Any) -> Row:
     return {"name": name, "value": fact.value, "source": fact.source, "line_no": fact.line_no}
 
 
-def _events(sessions: Sequence[Session], events: Sequence[Row]) -> pl.DataFrame:
+def _events(sessions: Sequence[Session], events: Sequence[Event]) -> pl.DataFrame:
     """Events as rows; columns are made at once, as there may be very many."""
     import polars as pl
 
-    owners = {index: sessions[index] for index in {event["session"] for event in events}}
+    if not events:
+        return pl.DataFrame()
+    owners = {index: sessions[index] for index in {event.session for event in events}}
     ids = {index: (session.ingest_id, session.run_id) for index, session in owners.items()}
-    shifted = {index for index, session in owners.items() if session.utc_offset_s}
-    columns = {name: [event[name] for event in events] for name in _EVENT}
-    columns["message"] = [text.rstrip() for text in columns["message"]]
-    if shifted:
-        columns["ts"] = [_utc(owners[event["session"]], event["ts"]) for event in events]
-    columns["ingest_id"], columns["run_id"] = (
-        [ids[event["session"]][place] for event in events] for place in (0, 1)
-    )
+    columns: dict[str, list[Any]] = {
+        "ingest_id": [ids[event.session][0] for event in events],
+        "run_id": [ids[event.session][1] for event in events],
+        "message": [event.message.rstrip() for event in events],
+    }
+    rows = zip(*map(attrgetter(*_EVENT), events), strict=True)
+    columns |= dict(zip(_EVENT, map(list, rows), strict=True))
+    if any(session.utc_offset_s for session in owners.values()):
+        columns["ts"] = [_utc(owners[event.session], event.ts) for event in events]
     schema = table_schema("event")
     return pl.DataFrame({name: pl.Series(columns[name], dtype=schema[name]) for name in schema})
 
 
-_EVENT = ("source_index", "line_no", "line_end", "ts", "rank", "kind", "message", "fields")
+_EVENT = ("source_index", "line_no", "line_end", "ts", "rank", "kind", "fields")
 
 
 def _profile(sessions: Sequence[Session], row: Row) -> Row:

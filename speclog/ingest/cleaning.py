@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import polars as pl
@@ -32,32 +32,49 @@ def clean(block: Block) -> Block:
     rows = _odd(block)
     if not len(rows):
         return block
-    lines = zip(rows.tolist(), block.slices(rows), strict=True)
-    raw = {row: line for row, line in lines if not _is_bar(line)}
-    texts = [text.decode("utf-8", "replace") for text in raw.values()]
-    if len(texts) <= _FEW:
-        pairs = [(row, line) for row, text in zip(raw, texts, strict=True) for line in cleaned(text)]
-    else:
-        pairs = list(cleaned_columns(np.fromiter(raw, np.int64, len(raw)), texts).iter_rows())
-    return _replaced(block, rows, pairs)
+    lines = block.slices(rows)
+    left = [i for i, bar in enumerate(_are_bars(lines)) if not bar]
+    if len(left) > _FEW:
+        texts = [lines[i].decode("utf-8", "replace") for i in left]
+        return _replaced(block, rows, list(cleaned_columns(rows[left], texts).iter_rows()))
+    stays = np.ones(block.height, np.bool_)
+    stays[rows] = False
+    pairs = []
+    for row, raw in zip(rows[left].tolist(), (lines[i] for i in left), strict=True):
+        found = _known(raw) if len(raw) < _SHORT else _cleaned_bytes(raw)
+        if found is None:
+            stays[row] = True
+        else:
+            pairs += [(row, text) for text in found]
+    if pairs:
+        return _replaced(block, np.flatnonzero(~stays), pairs)
+    return block.only(stays)
 
 
-def _is_bar(raw: bytes | bytearray) -> bool:
-    """Whether a line is one progress bar and nothing else: as `cleaned` would find, but undecoded."""
-    return (
-        raw.find(b"\r", 1) < 0
-        and _bar_bytes().search(raw) is not None
+def _cleaned_bytes(raw: bytes) -> list[str] | None:
+    """`cleaned` of a line; None where that is the line itself."""
+    text = raw.decode("utf-8", "replace")
+    found = cleaned(text)
+    return None if len(found) == 1 and found[0] == text and "\ufffd" not in text else found
+
+
+_SHORT = 512
+_known = lru_cache(maxsize=4096)(_cleaned_bytes)
+
+
+def _are_bars(lines: Sequence[bytes]) -> list[bool]:
+    """Which lines are one progress bar and nothing else: as `cleaned` would find, but undecoded."""
+    bars = [literal.encode() for literal in _bars()]
+    return [
+        any([bar in raw for bar in bars])  # noqa: C419 - a generator takes three times as long
+        and raw.find(b"\r", 1) < 0
         and _MAYBE_HIDDEN_BYTES.search(raw) is None
-    )
+        for raw in lines
+    ]
 
 
 # A byte order mark begins with EF.
 _MAYBE_HIDDEN_BYTES = re.compile(rb'\[20|["{\x1b\xef]')
-
-
-@cache
-def _bar_bytes() -> re.Pattern[bytes]:
-    return re.compile(_bar().pattern.encode())
 
 
 def _odd(block: Block) -> Places:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from speclog.formats.values import whole_number
+from speclog.ingest.rows import Event
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,10 +109,10 @@ def _numbers(frame: pl.DataFrame, name: str) -> Any:
 
 def _note(buffer: Buffer, session: Session, source: int, line_no: int, ts: float, jump_s: float) -> None:
     when = datetime(1970, 1, 1) + timedelta(seconds=ts)
-    event = {
-        "session": session.index, "source_index": source, "line_no": line_no, "line_end": line_no, "ts": when,
-        "rank": None, "kind": "clock_jump", "fields": json.dumps({"jump_s": round(jump_s, 1)}),
-        "message": f"the log's clock jumped by {jump_s:+.0f} s before this line",
-    }  # fmt: skip
-    bisect.insort(buffer.events, event, key=lambda known: known["line_no"])
+    event = Event(
+        session.index, source, line_no, line_no, when, None, "clock_jump",
+        message=f"the log's clock jumped by {jump_s:+.0f} s before this line",
+        fields=json.dumps({"jump_s": round(jump_s, 1)}),
+    )  # fmt: skip
+    bisect.insort(buffer.events, event, key=lambda known: known.line_no)
     session.n_events += 1

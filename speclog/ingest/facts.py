@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from speclog.formats.engine import Record
+from speclog.formats.engine import Record, Understood
 from speclog.formats.spec import load_kinds
-from speclog.ingest.session import Session
+from speclog.ingest import manifest
+from speclog.ingest.session import Mark, Session, fact_text
+from speclog.ingest.versions import line_flags
+
+Rule = Callable[[Session, int, Record], None]
 
 
-def from_record(session: Session, line_no: int, record: Record) -> None:
-    """Facts a single line gives: those its declaration names, and the few that need a rule."""
-    plan = _plan(record.kind.engine, record.kind.name)
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a message says about its session: facts as text, exact versions, marks of the version, a rule."""
+
+    facts: tuple[tuple[str, str | None], ...] = ()
+    versions: tuple[str, ...] = ()
+    layout: Set[str] = frozenset()
+    rule: Rule | None = None
+
+
+def told(found: Understood) -> Told | None:
+    """What a message says about its session, worked out once; None for nothing."""
+    if found.told is None:
+        found.told = _tell(found) or NOTHING
+    return None if found.told is NOTHING else found.told
+
+
+NOTHING = Told()
+
+
+def _tell(found: Understood) -> Told | None:
+    plan = _plan(found.kind.engine, found.kind.name)
+    layout = line_flags(found.kind.name, found.message)
     if plan is None:
-        return
-    for name, fact in plan.facts:
-        if name in record.fields:
-            session.set_fact(fact, record.fields[name], "log", line_no)
-    for name in plan.versions:
-        session.set_version(record.fields.get(name), "log")
-    if plan.rule is not None:
-        plan.rule(session, line_no, record)
+        return Told(layout=layout) if layout else None
+    fields = found.fields[0]
+    facts = tuple((fact, fact_text(fields[name])) for name, fact in plan.facts if name in fields)
+    versions = tuple(v for name in plan.versions if isinstance(v := fields.get(name), str))
+    return Told(facts, versions, layout, plan.rule)
+
+
+def take(session: Session, line_no: int, said: Told, record: Callable[[], Record]) -> None:
+    """Let a session know what a line of it said."""
+    for name, text in said.facts:
+        session.note(name, text, "log", line_no)
+    for version in said.versions:
+        session.set_version(version, "log")
+    if said.layout:
+        session.layout |= said.layout
+    if said.rule is not None:
+        said.rule(session, line_no, record())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +66,7 @@ class _Plan:
 
     facts: tuple[tuple[str, str], ...]
     versions: tuple[str, ...]
-    rule: Callable[[Session, int, Record], None] | None
+    rule: Rule | None
 
 
 @cache
@@ -50,12 +83,12 @@ def _plan(engine: str, kind: str) -> _Plan | None:
 def _weight(session: Session, line_no: int, record: Record) -> None:
     """The target's weights come first on each rank; the draft's line differs only in its model class."""
     gb = record.fields.get("mem_usage_gb")
-    rank = f"load_weight_end {record.prefix.rank}"
-    session.seen[rank] += 1
-    if gb is not None and session.seen[rank] == 1:
+    rank = record.prefix.rank
+    session.weights[rank] += 1
+    if gb is not None and session.weights[rank] == 1:
         session.set_fact("weight.target_gb", gb, "log", line_no)
         session.set_fact("model.class", record.fields.get("model_class"), "log", line_no)
-    elif gb is not None and session.seen[rank] == 2:
+    elif gb is not None and session.weights[rank] == 2:
         session.set_fact("weight.draft_gb", gb, "log", line_no)
 
 
@@ -93,6 +126,22 @@ def _spec_v2(session: Session, line_no: int, record: Record) -> None:
     session.set_fact("spec_version", "v2", "log", line_no)
 
 
+def _manifest(session: Session, line_no: int, record: Record) -> None:
+    manifest.take(session, record.fields, line_no)
+
+
+def _workload(session: Session, line_no: int, record: Record) -> None:
+    """A workload step begins or ends."""
+    begins = record.fields.get("event") == "begin"
+    step = record.fields.get("step")
+    mark = Mark(
+        line_no,
+        str(step) if begins and step is not None else None,
+        record.fields.get("kind") == "warmup" if begins else None,
+    )
+    session.marks.append(mark)
+
+
 def _attach(session: Session, line_no: int, record: Record) -> None:
     session.set_version(record.fields.get("sglang"), "profile")
     session.profile_mode = session.profile_mode or (None, line_no)
@@ -109,6 +158,8 @@ _RULES = {
     "spec_v1": _spec_v1,
     "spec_v2": _spec_v2,
     "profile_attach": _attach,
+    "speclog_manifest": _manifest,
+    "speclog_workload": _workload,
 }
 
 

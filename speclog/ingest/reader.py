@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from speclog.formats.block import padded
 from speclog.ingest.batches import ChunkParser, Parsed
 from speclog.ingest.rows import Buffer
+from speclog.ingest.series import put
 from speclog.ingest.splitter import Splitter
 from speclog.ingest.stitch import KeptRanks, Stitcher
 
@@ -53,7 +53,7 @@ class LogReader:
     def add(self, chunk: Parsed) -> None:
         """Take a chunk that was read by itself."""
         first = self.lines + 1
-        typed = {table: frame.with_columns(pl.col("line_no") + first) for table, frame in chunk.typed.items()}
+        typed = {table: put(frame, frame["line_no"] + first) for table, frame in chunk.typed.items()}
         before = len(self.sessions)
         columns: list[list[int]] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from speclog.formats.spec import early_kinds
@@ -12,16 +13,31 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+@dataclass(slots=True, eq=False)
+class Event:
+    """A row of ``raw_event`` before its session has ids: ``session`` is an index."""
+
+    session: int
+    source_index: int
+    line_no: int
+    line_end: int
+    ts: datetime | None
+    rank: str | None
+    kind: str
+    message: str
+    fields: str | None
+
+
 @dataclass
 class Buffer:
-    """Batch frames by table (column ``session``); events, profile windows as dicts (key ``session``)."""
+    """Batch frames by table (column ``session``), events; profile windows, intervals (key ``session``)."""
 
     frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     profile: list[dict[str, Any]] = field(default_factory=list)
     intervals: list[dict[str, Any]] = field(default_factory=list)
     n_rows: int = 0
-    open_event: dict[str, Any] | None = None  # a traceback that may go on
+    open_event: Event | None = None  # a traceback that may go on
 
     def add(self, table: str, frame: pl.DataFrame) -> None:
         """Add batch rows."""
@@ -59,11 +75,11 @@ class Buffer:
                 _divide(table, frame, hold, free, out, kept)
         events = len(self.events) if all_events else self._settled_events()
         intervals = len(self.intervals) if all_events else self._settled_intervals()
-        out.events = [row for row in self.events[:events] if row["session"] not in free]
+        out.events = [row for row in self.events[:events] if row.session not in free]
         out.profile = [row for row in self.profile if row["session"] not in free]
         out.intervals = [row for row in self.intervals[:intervals] if row["session"] not in free]
         self.frames, self.n_rows = kept.frames, kept.n_rows
-        self.events = [row for row in self.events[:events] if row["session"] in hold] + self.events[events:]
+        self.events = [row for row in self.events[:events] if row.session in hold] + self.events[events:]
         self.profile = [row for row in self.profile if row["session"] in hold]
         self.intervals = [
             row for row in self.intervals[:intervals] if row["session"] in hold
@@ -72,7 +88,7 @@ class Buffer:
 
     def _settled_events(self) -> int:
         n = len(self.events)
-        while n and (self.events[n - 1]["kind"] in early_kinds() or self.events[n - 1] is self.open_event):
+        while n and (self.events[n - 1].kind in early_kinds() or self.events[n - 1] is self.open_event):
             n -= 1
         return n
 

@@ -65,7 +65,7 @@ class Session:
     env_prefixes: list[str] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     bench_rows: list[dict[str, Any]] = field(default_factory=list)
-    seen: Counter[str] = field(default_factory=Counter)  # lines by kind, and weights by rank
+    weights: Counter[str] = field(default_factory=Counter)  # lines about loaded weights, by rank
     profile_mode: tuple[str | None, int] | None = None
     n_windows: int = 0
     n_prefills: int = 0
@@ -106,9 +106,13 @@ class Session:
 
     def set_fact(self, name: str, value: object, source: str, line_no: int | None = None) -> None:
         """Record a fact; the first of a better source stays (manifest before log before sidecars)."""
+        self.note(name, fact_text(value), source, line_no)
+
+    def note(self, name: str, text: str | None, source: str, line_no: int | None = None) -> None:
+        """`set_fact` with the value as text."""
         old = self.facts.get(name)
         if old is None or _SOURCES.index(source) < _SOURCES.index(old.source):
-            self.facts[name] = Fact(fact_text(value), source, line_no)
+            self.facts[name] = Fact(text, source, line_no)
 
     def set_version(self, version: object, source: str) -> None:
         """Record the exact engine version; the first source asked wins."""

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from speclog.formats.engine import Record, Understood, recognise, understand
-from speclog.formats.prefix import Prefix, split_prefix
+from speclog.formats.engine import Record, Understood
+from speclog.formats.prefix import Prefix
 from speclog.formats.server_args import parse_server_args
 from speclog.formats.spec import Kind, early_kinds
+from speclog.formats.texts import Lines, Rank, Text, Time, whole_line
 from speclog.formats.values import whole_number
 from speclog.ingest import facts, manifest
-from speclog.ingest.rows import Buffer
-from speclog.ingest.session import Mark, Session
-from speclog.ingest.versions import line_flags
+from speclog.ingest.rows import Buffer, Event
+from speclog.ingest.session import Session
 
 _MAX_MESSAGE = 65536
 _MAX_PIECES = 40
+_ARGUMENTS = frozenset({"server_args", "python"})
 _MAX_GAP = 3  # lines of other processes that may stand between two lines of one traceback
 
 BatchesBetween = Callable[[int, int], int]
@@ -43,37 +44,42 @@ class Splitter:
         """The session that the next line belongs to."""
         return self.sessions[-1]
 
-    def take_all(self, first: int, lines: Iterable[tuple[int, str]], batches: BatchesBetween) -> None:
+    def take_all(self, first: int, lines: Lines, batches: BatchesBetween) -> None:
         """Take lines in order, their numbers counted from ``first``."""
         buffer = self.buffer
-        for number, text in lines:
+        if first == 1:
+            self._see_first(lines)
+        parts = zip(lines.numbers, lines.times, lines.ranks, lines.texts, strict=True)
+        for number, time, rank, text in parts:
             line_no = first + number
-            if line_no == 1 and "SYNTHETIC" in text:
-                self.current.synthetic = self._synthetic = True
-            prefix, message = split_prefix(text)
-            if prefix.style == "vllm":
-                prefix = replace(prefix, ts=self._with_year(prefix.ts))
-            if self._pieces and self._continue_args(line_no, prefix, message):
+            if rank.style == "vllm":
+                time = Time(time.printed, self._with_year(time.ts))
+            if self._pieces and self._continue_args(line_no, rank.style, text.message):
                 continue
             if buffer.open_event is not None:
-                if self._continue_event(line_no, prefix, message):
+                if self._continue_event(line_no, rank.style, text):
                     continue
                 buffer.open_event = None
-            found = understand(message)
-            if found is not None:
-                self._record(line_no, text, prefix, found, batches)
-            elif message and not message.isspace():
-                self.sessions[-1].see_time(prefix.ts)
-                self.sessions[-1].miss(message)
+            if text.found is not None:
+                self._record(line_no, time, rank, text, batches)
+            elif not text.blank:
+                self.sessions[-1].see_time(time.ts)
+                self.sessions[-1].miss(text.message)
 
-    def _record(
-        self, line_no: int, text: str, prefix: Prefix, found: Understood, batches: BatchesBetween
-    ) -> None:
+    def _see_first(self, lines: Lines) -> None:
+        """The first line of a file says whether it is made up."""
+        firsts = lines.only(range(bisect_right(lines.numbers, 0)))
+        if any("SYNTHETIC" in line for _, line in firsts.whole()):
+            self.current.synthetic = self._synthetic = True
+
+    def _record(self, line_no: int, time: Time, rank: Rank, text: Text, batches: BatchesBetween) -> None:
+        found = text.found
+        assert found is not None
         kind = found.kind
         if kind.session_start:
             self._maybe_start(line_no, kind, batches)
         session = self.sessions[-1]
-        session.see_time(prefix.ts)
+        session.see_time(time.ts)
         if kind.noise:
             return
         if kind.shape == "pieces":  # the column reader left it: it was cut short
@@ -81,18 +87,17 @@ class Splitter:
             return
         if kind.engine and not kind.joins:
             session.engine = session.engine or kind.engine
-            session.identity = session.identity or text
-        record = Record(kind, prefix, found.message, *found.fields)
-        if kind.shape in {"server_args", "python"}:
-            self._args(line_no, text, record)
+            session.identity = session.identity or whole_line(time, rank, text)
+        if kind.shape in _ARGUMENTS:
+            self._args(line_no, whole_line(time, rank, text), found)
         elif kind.table == "profile_window":
-            self._profile(line_no, record)
+            self._profile(line_no, _record_of(found, time, rank))
         elif kind.table == "decode_window":
-            self._interval(line_no, record)
+            self._interval(line_no, _record_of(found, time, rank))
         else:
-            self._event(line_no, record, found.json)
+            self._event(line_no, time, rank, found)
         if kind.session_end:
-            session.ended = dict(record.fields)
+            session.ended = dict(found.fields[0])
 
     def _maybe_start(self, line_no: int, kind: Kind, batches: BatchesBetween) -> None:
         """Begin the next session if the current one already has such a start, a later one, or batches."""
@@ -110,20 +115,21 @@ class Splitter:
         old.followed = True
         new = Session(len(self.sessions), line_no, synthetic=self._synthetic)
         for event in reversed(self.buffer.events):
-            if event["session"] != old.index or not _belongs_to_next(event, old):
+            if event.session != old.index or not _belongs_to_next(event, old):
                 break
-            event["session"] = new.index
-            new.first_line = event["line_no"]
+            event.session = new.index
+            new.first_line = event.line_no
             old.n_events -= 1
             new.n_events += 1
         old.last_line = new.first_line - 1
         self.sessions.append(new)
 
-    def _args(self, line_no: int, text: str, record: Record) -> None:
-        if "unreadable" in record.extra:
+    def _args(self, line_no: int, text: str, found: Understood) -> None:
+        fields, extra = found.fields
+        if "unreadable" in extra:
             self._pieces, self._pieces_line = [text], line_no
             return
-        self._set_args(line_no, text, {name: str(value) for name, value in record.fields.items()})
+        self._set_args(line_no, text, {name: str(value) for name, value in fields.items()})
 
     def _set_args(self, line_no: int, text: str, args: dict[str, str]) -> None:
         session = self.current
@@ -133,9 +139,9 @@ class Splitter:
         if "server_args={" in text:
             session.layout.add("shape.args_dict")
 
-    def _continue_args(self, line_no: int, prefix: Prefix, message: str) -> bool:
+    def _continue_args(self, line_no: int, style: str, message: str) -> bool:
         """Join the pieces of a ``server_args`` line that a log driver cut at 16 KiB."""
-        if prefix.style or len(self._pieces) >= _MAX_PIECES:
+        if style or len(self._pieces) >= _MAX_PIECES:
             self.current.miss("server_args line that cannot be read: " + self._pieces[0][:120])
             self._pieces = []
             return False
@@ -185,67 +191,47 @@ class Splitter:
             session.profile_mode = (str(mode), line_no)
         manifest.offset_from_profile(session, record)
 
-    def _event(self, line_no: int, record: Record, fields: str | None) -> None:
-        session, kind = self.current, record.kind
-        event: dict[str, Any] = {
-            "session": session.index,
-            "source_index": self.source_index,
-            "line_no": line_no,
-            "line_end": line_no,
-            "ts": record.prefix.ts,
-            "rank": record.prefix.rank or None,
-            "kind": kind.name,
-            "message": record.message[:_MAX_MESSAGE],
-            "fields": fields,
-        }
+    def _event(self, line_no: int, time: Time, rank: Rank, found: Understood) -> None:
+        session, kind = self.sessions[-1], found.kind
+        event = Event(
+            session.index, self.source_index, line_no, line_no, time.ts, rank.rank or None, kind.name,
+            found.message[:_MAX_MESSAGE], found.json,
+        )  # fmt: skip
         self.buffer.events.append(event)
         session.n_events += 1
-        session.seen[kind.name] += 1
-        flags = line_flags(kind.name, record.message)
-        if flags:
-            session.layout |= flags
         if kind.multiline:
             self.buffer.open_event = event
         if kind.end_reason:
             session.may_end(line_no, kind.end_reason)
-        facts.from_record(session, line_no, record)
-        if kind.name == "speclog_manifest":
-            manifest.take(session, record.fields, line_no)
-        elif kind.name == "speclog_workload":
-            session.marks.append(_mark(line_no, record))
-        elif kind.ready:
-            session.ready_at = session.ready_at or record.prefix.ts
+        said = facts.told(found)
+        if said is not None:
+            facts.take(session, line_no, said, lambda: _record_of(found, time, rank))
+        if kind.ready:
+            session.ready_at = session.ready_at or time.ts
 
-    def _continue_event(self, line_no: int, prefix: Prefix, message: str) -> bool:
+    def _continue_event(self, line_no: int, style: str, text: Text) -> bool:
         """Keep the lines of a traceback together: they carry no prefix."""
         event = self.buffer.open_event
-        if event is None or prefix.style or line_no - event["line_end"] > _MAX_GAP:
+        if event is None or style or line_no - event.line_end > _MAX_GAP:
             return False
-        kind = recognise(message)
+        kind = text.found.kind if text.found is not None else None
         if kind is not None and (kind.session_start or kind.noise or kind.end_reason == "killed"):
             return False
-        if len(event["message"]) + len(message) < _MAX_MESSAGE:
-            event["message"] += "\n" + message
-        event["line_end"] = line_no
+        if len(event.message) + len(text.message) < _MAX_MESSAGE:
+            event.message += "\n" + text.message
+        event.line_end = line_no
         return True
 
 
-def _belongs_to_next(event: dict[str, Any], old: Session) -> bool:
+def _record_of(found: Understood, time: Time, rank: Rank) -> Record:
+    return found.record(Prefix(time.ts, rank.rank, "", rank.style))
+
+
+def _belongs_to_next(event: Event, old: Session) -> bool:
     """Whether an event at the end of a session was printed by the server that follows."""
-    kind, line_no = str(event["kind"]), int(event["line_no"])
     if old.ended is not None:
-        return kind != "speclog_end"
-    return kind in early_kinds() and line_no > max(old.last_window_line, old.args_line or 0)
-
-
-def _mark(line_no: int, record: Record) -> Mark:
-    begins = record.fields.get("event") == "begin"
-    step = record.fields.get("step")
-    return Mark(
-        line_no,
-        str(step) if begins and step is not None else None,
-        record.fields.get("kind") == "warmup" if begins else None,
-    )
+        return event.kind != "speclog_end"
+    return event.kind in early_kinds() and event.line_no > max(old.last_window_line, old.args_line or 0)
 
 
 def _profile_row(line_no: int, record: Record, source_index: int, session: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from speclog.ingest.clock import ClockWatch
+from speclog.ingest.series import numbers, put, same
 from speclog.ingest.versions import shape_flags
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class Stitcher:
         if _WINDOWS in rows:
             self._clock.look(rows[_WINDOWS], sessions, buffer, self._source_index)
         for table, frame in rows.items():
-            done = _steps(frame, sessions)
-            buffer.add(table, done.with_columns(source_index=pl.lit(self._source_index)))
+            source = same("source_index", self._source_index, frame.height, np.int32)
+            buffer.add(table, put(_steps(frame, sessions), source))
             _count(table, frame, sessions)
 
     def _prefills_of_one(
@@ -88,7 +89,7 @@ class Stitcher:
         since = pl.Series("prefills_since", (done - before).astype(np.int32))
         taken = int(done[-1]) if owners[-1] == newest else from_start(newest)
         self._pending = {(newest, dp_rank): len(prefills) - taken}
-        return rows | {_WINDOWS: windows.with_columns(since)}
+        return rows | {_WINDOWS: put(windows, since)}
 
     def _one_rank(
         self, rows: dict[str, pl.DataFrame], sessions: Sequence[Session]
@@ -99,10 +100,8 @@ class Stitcher:
         """
         if not any({"pp_rank", "tp_rank"} & set(frame.columns) for frame in rows.values()):
             return rows
-        tags = [_ranks(frame if _uniform(frame) is None else frame.head(1)) for frame in rows.values()]
-        seen = pl.concat(tags).select("session", *_KEYS).unique().sort("session", *_KEYS)
         twice = False
-        for session, dp, pp, tp in seen.iter_rows():
+        for session, dp, pp, tp in _seen(rows):
             twice |= self.kept.setdefault((session, dp), (pp, tp)) != (pp, tp)
         if not twice:
             return rows
@@ -143,10 +142,22 @@ class Stitcher:
         self._pending = {key: n for key, n in self._pending.items() if n and key[0] >= newest}
 
 
+def _seen(rows: dict[str, pl.DataFrame]) -> list[tuple[int, ...]]:
+    """The (session, DP, PP, TP rank) that rows have, sorted."""
+    found: set[tuple[int, ...]] = set()
+    for frame in rows.values():
+        ranks = _uniform(frame)
+        if ranks is None:
+            found |= set(_ranks(frame).select("session", *_KEYS).unique().iter_rows())
+        else:
+            found |= {(session, *ranks) for session, *_ in _parts(frame)}
+    return sorted(found)
+
+
 def _uniform(frame: pl.DataFrame) -> tuple[int, ...] | None:
-    """Session and ranks of a frame in which all rows agree in them; None where they differ."""
+    """The ranks of a frame in which all rows agree in them; None where they differ."""
     found = []
-    for name in ("session", *_KEYS):
+    for name in _KEYS:
         if name in frame.columns:
             low, high = frame[name].min(), frame[name].max()
             if low != high or (low is not None and frame[name].null_count()):
@@ -175,10 +186,10 @@ def _sessions_of(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFra
     first = bisect_right(sessions, frame["line_no"][0], key=lambda session: session.first_line)
     recent = sessions[max(first - 1, 0) :]
     if len(recent) == 1:
-        return frame.with_columns(session=pl.lit(recent[0].index, pl.Int64))
-    starts = pl.Series([session.first_line for session in recent], dtype=pl.Int64)
-    place = starts.search_sorted(frame["line_no"], side="right").cast(pl.Int64) - 1
-    return frame.with_columns((place.clip(0) + recent[0].index).alias("session"))
+        return put(frame, same("session", recent[0].index, frame.height))
+    starts = np.array([session.first_line for session in recent], np.int64)
+    place = np.searchsorted(starts, numbers(frame["line_no"]), side="right") - 1
+    return put(frame, pl.Series("session", np.maximum(place, 0) + recent[0].index))
 
 
 def _look(rows: dict[str, pl.DataFrame], text_of: Callable[[int], str], sessions: Sequence[Session]) -> None:
@@ -186,7 +197,7 @@ def _look(rows: dict[str, pl.DataFrame], text_of: Callable[[int], str], sessions
     firsts = []
     for table, frame in rows.items():
         name = f"shape.{table}"
-        for index, line, *printed in _first_lines(frame):
+        for index, line, printed in _first_lines(frame):
             layout = sessions[index].layout
             if name not in layout:
                 firsts.append((line, index, name))
@@ -203,20 +214,29 @@ def _fields(frame: pl.DataFrame) -> list[str]:
     return [name for name in frame.columns if name not in ("session", "line_no")]
 
 
-def _first_lines(frame: pl.DataFrame) -> Iterator[tuple[int, ...]]:
-    """(session, line of its first row, non-null values of each field) of every session in a frame."""
-    whole = all(frame[name].null_count() == 0 for name in _fields(frame))
-    for index, part in _by_session(frame):
-        counts = [part.height - (0 if whole else part[name].null_count()) for name in _fields(frame)]
-        yield index, part["line_no"][0], *counts
+def _first_lines(frame: pl.DataFrame) -> Iterator[tuple[int, int, list[bool]]]:
+    """(session, line of its first row, which fields have a value in any row) of every session in a frame."""
+    parts = _parts(frame)
+    starts = [start for _, start, _ in parts]
+    lines = numbers(frame["line_no"])[starts].tolist()
+    columns = [frame[name] for name in _fields(frame)]
+    printed = [
+        np.logical_or.reduceat(column.is_not_null().to_numpy(), starts).tolist()
+        if column.null_count()
+        else [True] * len(starts)
+        for column in columns
+    ]
+    for (index, *_), line, *some in zip(parts, lines, *printed, strict=True):
+        yield index, line, some
 
 
-def _by_session(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Each session's rows: they stand together, in order."""
-    owners = frame["session"].to_numpy()
+def _parts(frame: pl.DataFrame) -> list[tuple[int, int, int]]:
+    """(session, first row, row behind the last) of each session in a frame: its rows stand together."""
+    owners = numbers(frame["session"])
+    if owners[0] == owners[-1]:
+        return [(int(owners[0]), 0, len(owners))]
     places = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), len(owners)]
-    for start, stop in pairwise(places):
-        yield int(owners[start]), frame.slice(start, stop - start)
+    return [(int(owners[start]), start, stop) for start, stop in pairwise(places)]
 
 
 def _ranks(frame: pl.DataFrame) -> pl.DataFrame:
@@ -243,8 +263,7 @@ def _order(frame: pl.DataFrame, prefill: int) -> pl.DataFrame:
 
 def _steps(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
     """Columns ``step`` and ``warmup``: the workload step a line lies in; NULL outside."""
-    low = frame["session"].min()
-    marked = [session for session in sessions if session.marks and session.index >= int(str(low))]
+    marked = [session for session in sessions[frame["session"][0] :] if session.marks]
     if not marked:
         return frame
     marks = {session.index: session.marks for session in marked}
@@ -261,7 +280,10 @@ def _steps(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
 
 def _count(table: str, frame: pl.DataFrame, sessions: Sequence[Session]) -> None:
     """Counts and time range of the sessions a table's rows lie in."""
-    for index, part in _by_session(frame.select("session", "line_no", "ts")):
-        known = part["ts"].drop_nulls() if part["ts"].null_count() else part["ts"]
-        first, last = (known[0], known[-1]) if len(known) else (None, None)
-        sessions[index].add_batches(table, part.height, first, last, part["line_no"][-1])
+    line_no, ts = frame["line_no"], frame["ts"]
+    whole = not ts.null_count()
+    for index, start, stop in _parts(frame):
+        known = ts if whole else ts[start:stop].drop_nulls()
+        places = (start, stop - 1) if whole else (0, len(known) - 1)
+        first, last = (known[place] if len(known) else None for place in places)
+        sessions[index].add_batches(table, stop - start, first, last, line_no[stop - 1])

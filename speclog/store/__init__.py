@@ -2,6 +2,7 @@
 
 from speclog.store.handle import Store, open_store
 from speclog.store.problems import first_line
+from speclog.store.rows import Rows
 from speclog.store.schema import SCHEMA_VERSION, schema_files
 
-__all__ = ["SCHEMA_VERSION", "Store", "first_line", "open_store", "schema_files"]
+__all__ = ["SCHEMA_VERSION", "Rows", "Store", "first_line", "open_store", "schema_files"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from speclog.errors import StoreError, UsageError
 from speclog.store import engine, guard, problems, schema, summaries, template
+from speclog.store.rows import Rows
 from speclog.store.target import Target, parse_target
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Store:
         )
         return str(newest[0][0])
 
-    def append(self, frames: Mapping[str, pl.DataFrame], *, sum_up: bool = True) -> None:
+    def append(self, frames: Mapping[str, pl.DataFrame | Rows], *, sum_up: bool = True) -> None:
         """Append frames to raw tables in one transaction: all rows or none.
 
         ``frames`` maps table name to rows; a column the frame lacks becomes NULL. On a lake the transaction
@@ -179,7 +180,7 @@ class Store:
         def write() -> None:
             self.insert(frames, sum_up=sum_up)
 
-        ingests = frames.get("raw_ingest")
+        ingests = _frame(frames["raw_ingest"]) if "raw_ingest" in frames else None
         self.transaction(write, committed=None if ingests is None else lambda: self._has(ingests))
 
     def transaction(self, work: Callable[[], T], *, committed: Callable[[], bool] | None = None) -> T | None:
@@ -253,24 +254,27 @@ class Store:
             self._in_transaction = False
         return done
 
-    def insert(self, frames: Mapping[str, pl.DataFrame], *, sum_up: bool = True) -> None:
+    def insert(self, frames: Mapping[str, pl.DataFrame | Rows], *, sum_up: bool = True) -> None:
         """Append frames within `transaction`: for rows too many to hold until all are read.
 
         ``raw_ingest`` among them ends an ingest: all its rows are there, and unless ``sum_up`` is false (more
         will come soon) its runs are summed up (`summaries`).
         """
-        for table, frame in frames.items():
-            self._insert(table, frame)
+        for table, rows in frames.items():
+            self._insert(table, _frame(rows), rows.same if isinstance(rows, Rows) else {})
         if sum_up and "raw_ingest" in frames:
-            run_ids = frames["raw_ingest"]["run_id"].unique().to_list()
+            run_ids = _frame(frames["raw_ingest"])["run_id"].unique().to_list()
             summaries.write(self, run_ids, limit=summaries.AT_ONCE)
 
-    def _insert(self, table: str, frame: pl.DataFrame) -> None:
+    def _insert(self, table: str, frame: pl.DataFrame, same: Mapping[str, object]) -> None:
         if frame.is_empty():
             return
         stream = _ArrowStream(_with_typed_nulls(frame))  # noqa: F841 - DuckDB finds it by name
-        # Table names come from this package's code, never from a log.
-        self._connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM stream')
+        # Names of tables and columns come from this package's code, never from a log.
+        shared = "".join(f'? AS "{name}", ' for name in same)
+        self._connection.execute(
+            f'INSERT INTO "{table}" BY NAME SELECT {shared}* FROM stream', list(same.values())
+        )
 
     def _has(self, ingests: pl.DataFrame) -> bool:
         ids = ingests["ingest_id"].unique().to_list()
@@ -363,6 +367,10 @@ class Store:
         engine.release(
             self._connection, self._parsed, read_only=self._read_only, reusable=not self._sandboxed
         )
+
+
+def _frame(rows: pl.DataFrame | Rows) -> pl.DataFrame:
+    return rows.frame if isinstance(rows, Rows) else rows
 
 
 def _with_typed_nulls(frame: pl.DataFrame) -> pl.DataFrame:

@@ -71,7 +71,7 @@ def check_same(data: bytes, size: int = 1 << 20) -> Parsed:
     assert rows_of(found) == {table: plain(rows) for table, rows in typed.items()}
     batches = {row["line_no"] for rows in typed.values() for row in rows}
     assert [line for line in lines if line[0] not in batches] == [
-        line for line in found.others if line[0] not in batches
+        line for line in found.others.whole() if line[0] not in batches
     ]
     assert found.count == data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     assert found.size == len(data)
