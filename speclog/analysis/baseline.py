@@ -15,83 +15,116 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-# All verdicts asked for, ranked within each candidate by the database: a store of 1,000 runs has 250,000.
+# All verdicts asked for, ranked within each candidate by the database: a store of 1,000 runs has 250,000, of
+# which a page words a few hundred. So runs are numbers here (by the order that breaks ties), without texts.
 _JUDGE = """
 CREATE OR REPLACE TEMP TABLE judged AS
 WITH arm AS MATERIALIZED (
-    SELECT run_id, model, speculative, served, started_at FROM run
+    SELECT
+        run_id, model, speculative, served,
+        row_number() OVER (ORDER BY started_at DESC NULLS LAST, run_id) AS no
+    FROM run
 ),
 speed AS MATERIALIZED (
-    SELECT l.run_id, l.batch_size, l.tok_s, a.speculative
+    SELECT a.no, l.batch_size, l.tok_s, a.speculative
     FROM level_count AS l JOIN arm AS a USING (run_id) WHERE l.n_clean >= 2
 ),
 common AS (
-    SELECT c.run_id AS candidate, b.run_id AS baseline, min(c.batch_size) AS batch_size
+    SELECT c.no AS c_no, b.no AS b_no, min(c.batch_size) AS batch_size
     FROM speed AS c JOIN speed AS b ON b.batch_size = c.batch_size AND c.speculative AND NOT b.speculative
-    GROUP BY c.run_id, b.run_id
+    GROUP BY c.no, b.no
 ),
 part AS MATERIALIZED (
-    SELECT l.run_id, l.batch_size, l.context_min, l.context_max, a.speculative
+    SELECT a.no, l.batch_size, l.context_min, l.context_max, a.speculative
     FROM level_line AS l JOIN arm AS a USING (run_id) WHERE l.n >= 2
 ),
 matched AS (
-    SELECT DISTINCT c.run_id AS candidate, b.run_id AS baseline
+    SELECT DISTINCT c.no AS c_no, b.no AS b_no
     FROM part AS c JOIN part AS b
         ON b.batch_size = c.batch_size AND c.speculative AND NOT b.speculative
         AND c.context_min <= b.context_max AND b.context_min <= c.context_max
+),
+verdict AS (
+    SELECT
+        a.no AS c_no, b.no AS b_no, v.candidate, v.baseline, v.verdict, v.n_confounders, v.n_unknown,
+        v.contract_hash, coalesce(a.model = b.model, true) AS same_model
+    FROM comparison AS v
+    JOIN arm AS a ON a.run_id = v.candidate
+    JOIN arm AS b ON b.run_id = v.baseline
+    WHERE a.served {only}
 )
 SELECT
-    v.*,
-    coalesce(a.model = b.model, true) AS same_model,
-    o.candidate IS NOT NULL AS measured,
+    v.* EXCLUDE (c_no, b_no),
+    o.c_no IS NOT NULL AS measured,
     m.batch_size AS common_size,
     s.tok_s AS baseline_tok_s,
     row_number() OVER (
-        PARTITION BY v.candidate
+        PARTITION BY v.c_no
         ORDER BY
-            coalesce(a.model = b.model, true) DESC,
-            list_position(['fair', 'unproven', 'unfair'], v.verdict), o.candidate IS NULL, v.n_confounders,
-            v.n_unknown,
-            b.started_at DESC NULLS LAST, v.baseline
+            CASE v.same_model WHEN true THEN 0 ELSE 6 END
+            + CASE v.verdict WHEN 'fair' THEN 0 WHEN 'unproven' THEN 2 ELSE 4 END
+            + CASE WHEN o.c_no IS NULL THEN 1 ELSE 0 END,
+            v.n_confounders, v.n_unknown, v.b_no
     ) AS place
-FROM comparison AS v
-JOIN arm AS a ON a.run_id = v.candidate
-JOIN arm AS b ON b.run_id = v.baseline
-LEFT JOIN common AS m ON m.candidate = v.candidate AND m.baseline = v.baseline
-LEFT JOIN matched AS o ON o.candidate = v.candidate AND o.baseline = v.baseline
-LEFT JOIN speed AS s ON s.run_id = v.baseline AND s.batch_size = m.batch_size
-WHERE a.served {only}
+FROM verdict AS v
+LEFT JOIN common AS m ON m.c_no = v.c_no AND m.b_no = v.b_no
+LEFT JOIN matched AS o ON o.c_no = v.c_no AND o.b_no = v.b_no
+LEFT JOIN speed AS s ON s.no = v.b_no AND s.batch_size = m.batch_size
 """
 _ONLY = "AND list_contains(getvariable('speclog_{side}'), v.{side})"
 
-_CHOOSE = """
+_CHOSEN = """
+CREATE OR REPLACE TEMP TABLE chosen AS
 WITH asked AS (
+    SELECT * FROM judged
+    WHERE getvariable('speclog_among') IS NULL OR list_contains(getvariable('speclog_among'), baseline)
+),
+fairest AS (
+    SELECT a.*
+    FROM asked AS a JOIN (SELECT candidate, min(place) AS place FROM asked GROUP BY candidate) AS f
+        USING (candidate, place)
+),
+fastest AS (
     SELECT
-        candidate, baseline, same_model, verdict, contract_hash, place,
-        count(*) OVER (
-            PARTITION BY candidate, same_model, verdict, measured, n_confounders, n_unknown
-        ) AS alike,
-        row_number() OVER (PARTITION BY candidate ORDER BY place) AS rank,
-        row_number() OVER (
-            PARTITION BY candidate
-            ORDER BY same_model DESC, common_size NULLS LAST, baseline_tok_s DESC NULLS LAST, baseline DESC
-        ) AS naive_rank
-    FROM judged WHERE ? IS NULL OR list_contains(?, baseline)
+        candidate,
+        arg_min(baseline, create_sort_key(
+            same_model, 'DESC NULLS LAST', common_size, 'ASC NULLS LAST', baseline_tok_s, 'DESC NULLS LAST',
+            baseline, 'DESC NULLS LAST'
+        )) AS baseline
+    FROM asked GROUP BY candidate
+),
+alike AS (
+    SELECT a.candidate, count(*) AS n
+    FROM asked AS a JOIN fairest AS f
+        USING (candidate, same_model, verdict, measured, n_confounders, n_unknown)
+    GROUP BY a.candidate
 ),
 repeat AS (
     SELECT f.candidate, list(r.baseline ORDER BY r.place) AS repeats
-    FROM asked AS f JOIN asked AS r
+    FROM fairest AS f JOIN asked AS r
         ON r.candidate = f.candidate AND r.contract_hash = f.contract_hash
         AND r.verdict = 'fair' AND r.same_model
-    WHERE f.rank = 1 AND f.verdict = 'fair' AND f.same_model
+    WHERE f.verdict = 'fair' AND f.same_model
     GROUP BY f.candidate
 )
-SELECT j.* EXCLUDE (place), a.alike, a.rank, a.naive_rank, coalesce(r.repeats, []) AS repeats
+SELECT
+    f.*, n.n AS alike, f.baseline = s.baseline AS is_fastest, true AS is_fairest,
+    coalesce(r.repeats, []) AS repeats
+FROM fairest AS f
+JOIN alike AS n ON n.candidate = f.candidate
+JOIN fastest AS s ON s.candidate = f.candidate
+LEFT JOIN repeat AS r ON r.candidate = f.candidate
+UNION ALL BY NAME
+SELECT a.*, true AS is_fastest, false AS is_fairest
 FROM asked AS a
-JOIN judged AS j ON j.candidate = a.candidate AND j.baseline = a.baseline
-LEFT JOIN repeat AS r ON r.candidate = a.candidate
-WHERE a.rank = 1 OR a.naive_rank = 1
-ORDER BY a.candidate, a.rank
+JOIN fastest AS s ON s.candidate = a.candidate AND s.baseline = a.baseline
+JOIN fairest AS f ON f.candidate = a.candidate AND f.baseline <> a.baseline
+"""
+_WORDED = """
+SELECT v.candidate_name, v.baseline_name, v.n_entailed, v.reasons, v.caveats, v.vouched, c.*
+FROM chosen AS c
+LEFT JOIN comparison_of('chosen') AS v ON v.candidate = c.candidate AND v.baseline = c.baseline
+ORDER BY c.candidate, c.is_fairest DESC
 """
 
 
@@ -117,11 +150,12 @@ def judge(
     """Rank the verdicts on ``candidates`` (run_ids; None: all speculative runs) that served, against
     ``baselines`` (None: all plain runs), in a temporary table ``judged`` of this connection.
 
-    Columns: those of view ``comparison``, same_model (False: known to serve different ones), measured (both
-    have clean windows at a common batch size and context), common_size (the smallest batch size with two
-    clean windows on both sides, at whatever contexts), baseline_tok_s there, place (1: the fairest of the
-    candidate). Fairest first: by model, verdict, measured, number of confounders, of unknowns; then the
-    newest run, then the run_id, so that the order of ingestion does not matter.
+    Columns: those of view ``comparison`` that are no text and no name, same_model (False: known to serve
+    different ones), measured (both have clean windows at a common batch size and context), common_size (the
+    smallest batch size with two clean windows on both sides, at whatever contexts), baseline_tok_s there,
+    place (1: the fairest of the candidate). Fairest first: by model, verdict, measured, number of
+    confounders, of unknowns; then the newest run, then the run_id, so that the order of ingestion does not
+    matter.
     """
     only = ""
     for side, ids in (("candidate", candidates), ("baseline", baselines)):
@@ -134,7 +168,9 @@ def judge(
 def choices(store: Store, baselines: Sequence[str] | None = None) -> dict[str, Choice]:
     """Choose a baseline for every candidate of the last `judge`, among ``baselines`` (None: all judged)."""
     some = None if baselines is None else list(baselines)
-    names, rows = store.result(_CHOOSE, [some, some])
+    store.rows("SET VARIABLE speclog_among = CAST(? AS VARCHAR[])", [some])
+    store.script(_CHOSEN)
+    names, rows = store.result(_WORDED)
     found: dict[str, list[Row]] = {}
     for values in rows:
         row = dict(zip(names, values, strict=True))
@@ -147,7 +183,7 @@ def _choice(candidate: str, rows: Sequence[Row]) -> Choice:
     if not first["same_model"]:
         return Choice(candidate, None, note="no run without speculation in the store serves this model")
     repeats = tuple(first["repeats"]) or (first["baseline"],)
-    fastest = next((row for row in rows if row["naive_rank"] == 1 and row["common_size"] is not None), None)
+    fastest = next((row for row in rows if row["is_fastest"] and row["common_size"] is not None), None)
     naive = None if fastest is None or fastest["baseline"] in repeats else fastest
     return Choice(candidate, first, repeats, naive, _note(first, repeats))
 

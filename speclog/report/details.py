@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from speclog.analysis import windows
 from speclog.report import advice, rows, sources
 from speclog.report.charts import acceptance, bill, break_even, context, timeline
 from speclog.report.findings import Findings, plain, pooled
@@ -35,13 +36,9 @@ class Sides:
 
     def _read(self, runs: Sequence[Run]) -> None:
         """Read the windows of runs that were not read before: one query, for each costs like one run."""
-        missing = sorted({run.run_id for run in runs} - self._windows.keys())
-        if not missing:
-            return
-        sql = "SELECT * FROM decode_window WHERE list_contains(?, run_id) ORDER BY source_index, line_no"
-        frame = self._store.frame(sql, [missing])
-        found = frame.partition_by("run_id", as_dict=True)
-        self._windows |= {run_id: found.get((run_id,), frame.clear()) for run_id in missing}
+        missing = {run.run_id for run in runs} - self._windows.keys()
+        if missing:
+            self._windows |= windows.load(self._store, sorted(missing))
 
     def side(self, runs: Sequence[Run]) -> Side:
         """One arm: the run and its repeats."""

@@ -151,21 +151,38 @@ def _cell(levels: Mapping[str, Row], runs: Sequence[Run]) -> Row:
 def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Absent:
     """Runs like ``baseline`` in all but NCCL variables, by round time at their smallest common batch size."""
     sql = """
-        WITH alike AS (
+        WITH mine AS MATERIALIZED (
+            SELECT name, value, norm FROM factor_norm
+            WHERE run_id = ? AND class IN ('environment', 'server', 'software', 'workload', 'treatment')
+                AND NOT starts_with(name, 'env.NCCL_') AND how = 'exact'
+        ),
+        rest AS (
             SELECT
-                run_id,
-                string_agg(name || '=' || coalesce(norm, '?'), chr(10) ORDER BY name)
-                    FILTER (NOT starts_with(name, 'env.NCCL_') AND how = 'exact') AS rest,
-                string_agg(substr(name, 5) || '=' || norm, ' ' ORDER BY name)
-                    FILTER (starts_with(name, 'env.NCCL_') AND norm NOT IN ('(unset)', 'recorded')) AS setting
-            FROM factor_norm WHERE class IN ('environment', 'server', 'software', 'workload', 'treatment')
+                v.run_id,
+                m.name IS NOT NULL AND CASE  -- most values are the very same text
+                    WHEN v.value = m.value THEN true
+                    ELSE coalesce(factor_norm(e.how, e.pick, v.value), '?') = coalesce(m.norm, '?')
+                END AS same
+            FROM factor_value AS v JOIN factor_entry AS e USING (name) LEFT JOIN mine AS m ON m.name = v.name
+            WHERE e.class IN ('environment', 'server', 'software', 'workload', 'treatment')
+                AND NOT starts_with(v.name, 'env.NCCL_') AND e.how = 'exact'
+        ),
+        alike AS MATERIALIZED (
+            SELECT run_id FROM rest GROUP BY run_id
+            HAVING bool_and(same) AND count(*) = (SELECT count(*) FROM mine)
+        ),
+        setting AS (
+            SELECT run_id, string_agg(substr(name, 5) || '=' || norm, ' ' ORDER BY name) AS setting
+            FROM factor_norm JOIN alike USING (run_id)
+            WHERE class IN ('environment', 'server', 'software', 'workload', 'treatment')
+                AND starts_with(name, 'env.NCCL_') AND norm NOT IN ('(unset)', 'recorded')
             GROUP BY run_id
         )
         SELECT
-            a.run_id, coalesce(a.setting, 'none set') AS setting, l.batch_size, l.round_ms, l.round_mad_ms,
+            a.run_id, coalesce(s.setting, 'none set') AS setting, l.batch_size, l.round_ms, l.round_mad_ms,
             l.n_clean
-        FROM alike AS a JOIN level AS l USING (run_id)
-        WHERE a.rest = (SELECT rest FROM alike WHERE run_id = ?) AND l.n_clean > 1
+        FROM alike AS a JOIN level AS l USING (run_id) LEFT JOIN setting AS s USING (run_id)
+        WHERE l.n_clean > 1
     """
     found = rows.query(store, sql, [baseline.run_id])
     by_size: dict[int, list[Row]] = defaultdict(list)

@@ -30,11 +30,12 @@ class _Windows:
 
     def side(self, run_ids: Sequence[str]) -> Side:
         from speclog.analysis.side import Side
+        from speclog.analysis.windows import load
 
         key = tuple(run_ids)
         if key not in self._made:
-            sql = "SELECT * FROM decode_window WHERE run_id = ? ORDER BY source_index, line_no"
-            self._made[key] = Side([self._store.frame(sql, [run_id]) for run_id in run_ids])
+            found = load(self._store, run_ids)
+            self._made[key] = Side([found[run_id] for run_id in run_ids])
         return self._made[key]
 
 

@@ -58,16 +58,21 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
 
 
 def factors(store: Store, wanted: Iterable[Pair]) -> dict[str, tuple[Factor, ...]]:
-    """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first.
-
-    One query a pair: only an equality reaches the runs before the view pairs all of them.
-    """
-    sql = "SELECT * FROM comparison_factor WHERE candidate = ? AND baseline = ?"
-    found = {}
-    for pair in {pair.key: pair for pair in wanted}.values():
-        listed = [_factor(row) for row in query(store, sql, [pair.candidate.run_id, pair.baseline.run_id])]
-        found[pair.key] = tuple(sorted(listed, key=_place))
-    return found
+    """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first."""
+    asked = list({pair.key: (pair.candidate.run_id, pair.baseline.run_id) for pair in wanted}.items())
+    keys = {ids: key for key, ids in asked}
+    with store.holding():
+        store.rows("SET VARIABLE speclog_mine = CAST(? AS VARCHAR[])", [[ids[0] for _, ids in asked]])
+        store.rows("SET VARIABLE speclog_theirs = CAST(? AS VARCHAR[])", [[ids[1] for _, ids in asked]])
+        store.script(
+            "CREATE OR REPLACE TEMP TABLE wanted_pair AS SELECT unnest(getvariable('speclog_mine')) "
+            "AS candidate, unnest(getvariable('speclog_theirs')) AS baseline"
+        )
+        listed = query(store, "SELECT * FROM factor_pair_of('wanted_pair')")
+    found: dict[str, list[Factor]] = {key: [] for key, _ in asked}
+    for row in listed:
+        found[keys[row["candidate"], row["baseline"]]].append(_factor(row))
+    return {key: tuple(sorted(listed, key=_place)) for key, listed in found.items()}
 
 
 def _place(factor: Factor) -> tuple[int, str, str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
+from speclog.report import cached
 
 _SNIPPET = "window.vegaEmbed=vegaEmbed;"
 
@@ -20,7 +18,7 @@ def bundle() -> str:
     import vl_convert
 
     made_by = version("vl-convert-python")
-    kept = _cache() / f"vega-{made_by}.js"
+    kept = cached.directory() / f"vega-{made_by}.js"
     try:
         text = kept.read_text(encoding="utf-8")
         if text.endswith(_end(made_by)):
@@ -28,25 +26,10 @@ def bundle() -> str:
     except OSError:
         pass
     text = vl_convert.javascript_bundle(_SNIPPET).replace("</script", "<\\/script") + _end(made_by)
-    _keep(kept, text)
+    cached.keep(kept, text)
     return text
 
 
 def _end(version: str) -> str:
     # The last bytes: a file cut short by a full disk is not taken for whole.
     return f"\n/* vl-convert {version} */\n"
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "speclog"
-
-
-def _keep(path: Path, text: str) -> None:
-    """Write beside and rename: nobody sees half a bundle. A cache that cannot be kept is no error."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as handle:
-            handle.write(text)
-        Path(handle.name).replace(path)
-    except OSError:
-        return

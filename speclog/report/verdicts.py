@@ -13,16 +13,34 @@ from speclog.report.model import Pair, Row, Run
 if TYPE_CHECKING:
     from speclog.store import Store
 
-_WANTED = "SELECT * FROM judged WHERE same_model AND {which}"
-_OF_SOME = "list_contains(?, candidate)"
-_FEW = """
-(candidate, baseline) IN (
-    SELECT (candidate, baseline) FROM judged WHERE same_model AND list_contains(?, baseline)
-    QUALIFY row_number() OVER (PARTITION BY candidate ORDER BY place) <= ? OR row_number() OVER (
-        PARTITION BY candidate ORDER BY common_size NULLS LAST, baseline_tok_s DESC NULLS LAST, baseline DESC
-    ) = 1
-)
+_ALL_OF_SOME = """
+SELECT candidate, baseline, place FROM judged
+WHERE same_model AND list_contains(getvariable('speclog_some'), candidate)
 """
+_FEW_OF_ALL = """
+WITH asked AS (
+    SELECT * FROM judged WHERE same_model AND list_contains(getvariable('speclog_some'), baseline)
+),
+fastest AS (
+    SELECT
+        candidate,
+        arg_min(baseline, create_sort_key(
+            common_size, 'ASC NULLS LAST', baseline_tok_s, 'DESC NULLS LAST', baseline, 'DESC NULLS LAST'
+        )) AS baseline
+    FROM asked GROUP BY candidate
+),
+fairest AS (
+    SELECT candidate, unnest(min(place, {n})) AS place FROM asked GROUP BY candidate
+)
+SELECT candidate, baseline, place FROM asked JOIN fairest USING (candidate, place)
+UNION
+SELECT candidate, baseline, place FROM asked JOIN fastest USING (candidate, baseline)
+"""
+_WORDED = """
+SELECT v.* FROM comparison_of('wanted_pair') AS v JOIN wanted_pair AS w USING (candidate, baseline)
+ORDER BY v.candidate, w.place
+"""
+_LEVELS = "SELECT * FROM level_pair_of('wanted_pair') ORDER BY candidate, baseline, batch_size"
 
 
 class Verdicts:
@@ -41,15 +59,19 @@ class Verdicts:
 
     def fairest(self, n: int, baselines: Iterable[str]) -> dict[str, list[Pair]]:
         """The ``n`` fairest pairs of each candidate with some of the baselines, and that with the fastest."""
-        return self._pairs(_FEW, [sorted(baselines), n])
+        return self._pairs(_FEW_OF_ALL.format(n=n), sorted(baselines))
 
     def of(self, candidates: Sequence[Run]) -> dict[str, list[Pair]]:
         """All pairs of some candidates, fairest first, by candidate."""
-        return self._pairs(_OF_SOME, [[run.run_id for run in candidates]])
+        return self._pairs(_ALL_OF_SOME, [run.run_id for run in candidates])
 
-    def _pairs(self, which: str, params: Sequence[object]) -> dict[str, list[Pair]]:
-        found = rows.query(self._store, f"{_WANTED.format(which=which)} ORDER BY candidate, place", params)
-        levels = _levels(self._store, [(row["candidate"], row["baseline"]) for row in found])
+    def _pairs(self, which: str, some: Sequence[str]) -> dict[str, list[Pair]]:
+        self._store.rows("SET VARIABLE speclog_some = CAST(? AS VARCHAR[])", [list(some)])
+        self._store.script(f"CREATE OR REPLACE TEMP TABLE wanted_pair AS {which}")
+        found = rows.query(self._store, _WORDED)
+        levels: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        for row in rows.query(self._store, _LEVELS):
+            levels[row["candidate"], row["baseline"]].append(row)
         made: dict[str, list[Pair]] = defaultdict(list)
         for row in found:
             made[row["candidate"]].append(self._pair(row, levels[row["candidate"], row["baseline"]]))
@@ -68,18 +90,3 @@ class Verdicts:
             caveats=tuple(row["caveats"] or ()),
             levels=tuple(rows.level(level) for level in levels),
         )
-
-
-def _levels(store: Store, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
-    """Point estimates of pairs of run_ids (`level_pair_of`), one row a batch size, in order."""
-    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    store.rows("SET VARIABLE speclog_mine = CAST(? AS VARCHAR[])", [[mine for mine, _ in pairs]])
-    store.rows("SET VARIABLE speclog_theirs = CAST(? AS VARCHAR[])", [[theirs for _, theirs in pairs]])
-    store.script(
-        "CREATE OR REPLACE TEMP TABLE wanted_pair AS SELECT "
-        "unnest(getvariable('speclog_mine')) AS candidate, unnest(getvariable('speclog_theirs')) AS baseline"
-    )
-    sql = "SELECT * FROM level_pair_of('wanted_pair') ORDER BY candidate, baseline, batch_size"
-    for row in rows.query(store, sql):
-        found[row["candidate"], row["baseline"]].append(row)
-    return found

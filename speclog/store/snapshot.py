@@ -25,6 +25,7 @@ VIEWS = (
     "current_ingest", "annotation", "window_count", "run_reading", "summed_run", "run", "arm", "rank_level",
     "level_count", "level_line", "level", "factor", "factor_entry", "entailed_rule", "measured",
     "factor_value", "impossible_pair",
+    "comparison_group",
 )  # fmt: skip
 """In an order in which each is made from those before it."""
 

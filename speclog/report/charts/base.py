@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from speclog.report import cached
 from speclog.report.model import Data
 
 if TYPE_CHECKING:
@@ -44,8 +49,36 @@ def spec(draw: Callable[..., Any], *how: str, height: int | None = None) -> dict
 
 @cache
 def _made_once(draw: Callable[..., Any], *how: str) -> dict[str, Any]:
-    """One spec a kind of chart: only the data differ within a kind, and checking a spec is slow."""
-    made: dict[str, Any] = draw(*how).properties(width="container").to_dict()
-    # Colours and fonts come from the page's theme at drawing time.
-    made.pop("config", None)
-    return made
+    """One spec a kind of chart: only the data differ within a kind.
+
+    To make one takes a tenth of a second, and Altair half of one to load, so specs are kept in the cache
+    directory as long as neither the charts' source nor Altair changes.
+    """
+    key = f"{draw.__module__} {draw.__name__} {' '.join(how)}"
+    kept = _kept()
+    found: dict[str, Any] | None = kept.get(key)
+    if found is None:
+        found = draw(*how).properties(width="container").to_dict()
+        # Colours and fonts come from the page's theme at drawing time.
+        found.pop("config", None)
+        kept[key] = found
+        cached.keep(_file(), json.dumps(kept))
+    return found
+
+
+@cache
+def _kept() -> dict[str, Any]:
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(_file().read_text(encoding="utf-8"))
+        if isinstance(kept, dict):
+            return kept
+    return {}
+
+
+@cache
+def _file() -> Path:
+    from importlib.metadata import version
+
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    parts = [version("altair").encode(), *(path.read_bytes() for path in sources)]
+    return cached.directory() / f"charts-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:16]}.json"
