@@ -74,7 +74,10 @@ def _laid(values: Floats, weights: Floats, length: int, starts: np.ndarray) -> F
     n, places = len(values), starts.shape[1]
     padded = np.zeros(places * length)
     padded[:n] = weights
+    if length == 1:  # what the table would hold, without a million places to look it up in
+        single: Floats = (padded * values[starts]).sum(axis=1)
+        return single
     every_block = values[(np.arange(n)[:, None] + np.arange(length)) % n]
     table = padded.reshape(places, length) @ every_block.T
-    laid: Floats = table[np.arange(places), starts].sum(axis=1)
+    laid: Floats = table.ravel().take(starts + n * np.arange(places)).sum(axis=1)
     return laid

@@ -91,7 +91,12 @@ def write_index(
     from speclog.store import snapshot
 
     folder = Path(out_dir)
-    index = snapshot.read(store_target, lambda store: gather_index(store, folder), lock_timeout=lock_timeout)
+    index = snapshot.read(
+        store_target,
+        lambda store: gather_index(store, folder),
+        lock_timeout=lock_timeout,
+        views=snapshot.OF_RUNS,
+    )
     charts = [chart for chart in index.trends if isinstance(chart, Chart)]
     text = render.page("index.html.j2", {"index": index}, charts=charts, templates=templates)
     write_whole(folder / FILE_NAME, text)

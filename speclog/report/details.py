@@ -94,7 +94,11 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
     phases = sources.of_runs("*", "phase", [pair.candidate])
     histogram = _histogram(store, pair.candidate)
-    accepted = acceptance.chart(pair.candidate, histogram, plain(sides.windows(pair.candidate)))
+    accepted = acceptance.chart(
+        pair.candidate,
+        histogram,
+        plain(sides.windows(pair.candidate).select("tau", "running_req", "excluded")),
+    )
     columns, view = (
         ("steps, acc_hist", "profile_window") if sum(histogram) else ("tau, excluded", "decode_window")
     )
@@ -113,9 +117,9 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
 
 
 def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:
-    columns = "line_no, ts, running_req, gen_tok_s, round_ms, tau, excluded"
-    chart = timeline.chart(run, side, plain(sides.windows(run)))
-    return sourced(chart, "f-clean", sources.of_runs(columns, "decode_window", [run]))
+    columns = ("line_no", "ts", "running_req", "gen_tok_s", "round_ms", "tau", "excluded")
+    chart = timeline.chart(run, side, plain(sides.windows(run).select(columns)))
+    return sourced(chart, "f-clean", sources.of_runs(", ".join(columns), "decode_window", [run]))
 
 
 def _curve(sides: Sides, pair: Pair) -> list[Row]:

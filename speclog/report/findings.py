@@ -223,8 +223,16 @@ def profile_of(store: Store, *runs: Run) -> pl.DataFrame:
 
 
 def plain(frame: pl.DataFrame) -> list[Row]:
-    """The rows of a frame as harmless dicts."""
-    return [rows.harmless_row(row) for row in frame.iter_rows(named=True)]
+    """The rows of a frame as harmless dicts; only texts (and lists of them) can do harm."""
+    import polars as pl
+
+    kinds = frame.schema.items()
+    texts = [name for name, kind in kinds if isinstance(kind, pl.String | pl.List | pl.Struct | pl.Array)]
+    found = frame.to_dicts()
+    for row in found:
+        for name in texts:
+            row[name] = rows.harmless(row[name])
+    return found
 
 
 def _by_steps(others: Sequence[tuple[Run, bool]]) -> dict[int, tuple[list[Run], bool]]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -165,33 +166,44 @@ def _points(group: Sequence[Measured], changed: dict[str, list[str]]) -> list[Ro
 
 def _changes(store: Store, sequences: Sequence[Sequence[str]]) -> dict[str, list[str]]:
     """What the records say changed from one run of a sequence to the next: ``NCCL_PROTO LL -> (unset)``."""
-    ids = [run_id for sequence in sequences for run_id in sequence]
-    if not ids:
-        return {}
+    steps = [step for sequence in sequences for step in pairwise(sequence)]
     sql = """
-        WITH wanted AS (SELECT unnest(?) AS run_id)
-        SELECT run_id, 'env.' || name AS name, coalesce(value, '(unset)') AS value
-        FROM env_var JOIN wanted USING (run_id)
-        UNION ALL SELECT run_id, 'arg.' || name, value FROM server_arg JOIN wanted USING (run_id)
-        UNION ALL SELECT run_id, 'fact.' || name, value FROM fact JOIN wanted USING (run_id)
-        UNION ALL SELECT run_id, 'fact.version', version FROM run JOIN wanted USING (run_id)
+        WITH step AS (
+            SELECT unnest(?) AS before, unnest(?) AS after
+        ),
+        wanted AS MATERIALIZED (
+            SELECT before AS run_id FROM step UNION SELECT after FROM step
+        ),
+        known AS MATERIALIZED (
+            SELECT run_id, 'env.' || name AS name, coalesce(value, '(unset)') AS value, 0 AS weight
+            FROM env_var SEMI JOIN wanted USING (run_id)
+            UNION ALL SELECT run_id, 'arg.' || name, value, 0 FROM server_arg SEMI JOIN wanted USING (run_id)
+            UNION ALL SELECT run_id, 'fact.' || name, value, 0 FROM fact SEMI JOIN wanted USING (run_id)
+            UNION ALL SELECT run_id, 'fact.version', version, 1 FROM run SEMI JOIN wanted USING (run_id)
+        ),
+        met AS (
+            SELECT s.before, s.after, k.name, k.value, k.weight, false AS later
+            FROM step AS s JOIN known AS k ON k.run_id = s.before WHERE k.value IS NOT NULL
+            UNION ALL
+            SELECT s.before, s.after, k.name, k.value, k.weight, true AS later
+            FROM step AS s JOIN known AS k ON k.run_id = s.after WHERE k.value IS NOT NULL
+        ),
+        paired AS (
+            SELECT
+                after, name, max_by(value, weight) FILTER (NOT later) AS was,
+                max_by(value, weight) FILTER (later) AS is_now
+            FROM met GROUP BY before, after, name
+        )
+        SELECT after, name, was, is_now FROM paired WHERE was IS DISTINCT FROM is_now ORDER BY after, name
     """
-    known: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in rows.query(store, sql, [ids]):
-        if row["value"] is not None:
-            known[row["run_id"]][row["name"]] = row["value"]
+    if not steps:
+        return {}
+    found: dict[str, list[str]] = {after: [] for _, after in steps}
     noise = [row["pattern"] for row in rows.query(store, "SELECT pattern FROM factor WHERE class = 'noise'")]
-    return {
-        after: _differences(known[before], known[after], noise)
-        for sequence in sequences
-        for before, after in pairwise(sequence)
-    }
-
-
-def _differences(before: dict[str, str], after: dict[str, str], noise: Sequence[str]) -> list[str]:
-    return [
-        f"{name.partition('.')[2]} {before.get(name, 'unknown')} → {after.get(name, 'unknown')}"
-        for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name)
-        and not any(fnmatch.fnmatchcase(name, pattern) for pattern in noise)
-    ]
+    told = [[before for before, _ in steps], [after for _, after in steps]]
+    is_noise = cache(lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in noise))
+    for row in rows.query(store, sql, told):
+        if not is_noise(row["name"]):
+            was, now = row["was"] or "unknown", row["is_now"] or "unknown"
+            found[row["after"]].append(f"{row['name'].partition('.')[2]} {was} → {now}")
+    return found

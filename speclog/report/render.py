@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import hashlib
 import io
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from speclog import resources
-from speclog.report import numbers, vega, words
+from speclog.report import cached, numbers, vega, words
 from speclog.report.model import Absent, Chart, Data, Report
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
     """
     import jinja2
 
+    room = cached.directory() / "templates"  # compiling the shipped ones takes most of a second
+    with contextlib.suppress(OSError):
+        room.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "speclog" / "templates"
     folders = [*([templates] if templates else []), config, resources.directory("templates")]
     env = jinja2.Environment(
@@ -66,6 +70,7 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=jinja2.FileSystemBytecodeCache(str(room)) if os.access(room, os.W_OK) else None,
     )
     env.globals.update(numbers=numbers, words=words, is_chart=lambda item: isinstance(item, Chart))
     env.globals["table_limit"] = TABLE_LIMIT

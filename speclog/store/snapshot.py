@@ -32,6 +32,9 @@ VIEWS = (
 HEAVY = frozenset({"factor_value", "level_line"})
 """A query that reads one of these (through whatever views) is answered sooner by tables made first."""
 
+OF_RUNS = VIEWS[: VIEWS.index("level") + 1]
+"""What a question about runs one by one rests on: no factor, no verdict."""
+
 _BESIDE, _ASIDE = "snapshot_new", "snapshot_view_"
 
 
@@ -77,22 +80,24 @@ def _drop(store: Store, wanted: Sequence[str], own: Sequence[str]) -> None:
                 store.script(f"ALTER VIEW temp.{_ASIDE}{name} RENAME TO {name}")
 
 
-def read(target: str, work: Callable[[Store], T], *, lock_timeout: float = 20.0) -> T:
-    """What ``work`` makes of a store, all of it of one state of the store.
+def read(
+    target: str, work: Callable[[Store], T], *, lock_timeout: float = 20.0, views: Sequence[str] = VIEWS
+) -> T:
+    """What ``work`` makes of a store, as far as it goes through ``views`` of one state of the store.
 
     A lake whose connection is lost on the way is read again from the start, once. Raises StoreError when the
     store cannot be read.
     """
     try:
-        return _read(target, work, lock_timeout)
+        return _read(target, work, lock_timeout, views)
     except StoreError as error:
         if error.__cause__ is None or not problems.is_lost(error.__cause__):
             raise
-    return _read(target, work, lock_timeout)
+    return _read(target, work, lock_timeout, views)
 
 
-def _read(target: str, work: Callable[[Store], T], lock_timeout: float) -> T:
-    with open_store(target, lock_timeout=lock_timeout) as store, taken(store):
+def _read(target: str, work: Callable[[Store], T], lock_timeout: float, views: Sequence[str]) -> T:
+    with open_store(target, lock_timeout=lock_timeout) as store, taken(store, views):
         return work(store)
 
 
