@@ -185,6 +185,7 @@ def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Ab
         WHERE l.n_clean > 1
     """
     found = rows.query(store, sql, [baseline.run_id])
+    found.sort(key=lambda row: (known[row["run_id"]].name, row["run_id"]))
     by_size: dict[int, list[Row]] = defaultdict(list)
     for row in found:
         by_size[row["batch_size"]].append({**row, "run": known[row["run_id"]].name})
