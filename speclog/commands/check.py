@@ -56,6 +56,7 @@ Examples:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Check a published table of results (JSON, JSONL, CSV) instead of the store.",
 )
+@click.option("--contract", is_flag=True, help="List what each comparison held equal, too.")
 @click.option("--cross-engine", is_flag=True, help="Compare with a run of another engine, labelled so.")
 @click.option(
     "--factors",
@@ -87,6 +88,7 @@ def command(
     before: str | None,
     threshold_pct: float,
     tables: tuple[Path, ...],
+    contract: bool,
     cross_engine: bool,
     own: Path | None,
     fmt: str,
@@ -120,6 +122,7 @@ def command(
                 cross_engine=cross_engine,
                 before=_resolved(store, [before]) if before else None,
                 threshold=threshold_pct / 100,
+                contract=contract,
             )
     _report(found, "json" if as_json else fmt, wanted, junit_file)
 
@@ -189,6 +192,8 @@ def _print(found: Sequence[Checked], fmt: str, fail_on: Sequence[str]) -> None:
             ],
             "table",
         )
+        if listed := check_formats.contracts(found):
+            show(["contract", "held equal", "value"], listed, "table")
     else:
         made = check_formats.junit(found, fail_on) if fmt == "junit" else check_formats.markdown(found)
         click.echo(made, nl=False)

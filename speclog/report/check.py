@@ -10,6 +10,7 @@ from speclog.analysis import baseline, golden, staleness
 from speclog.errors import UsageError
 from speclog.report import rows
 from speclog.report.model import Row
+from speclog.store import snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,7 @@ class Checked:
     regressions: list[Row] | None = None
     failed: list[str] = field(default_factory=list)
     published: Row | None = None
+    contract: list[Row] | None = None
 
     def document(self) -> Row:
         """The comparison as JSON has it."""
@@ -61,31 +63,52 @@ def check(
     cross_engine: bool = False,
     before: Sequence[str] | None = None,
     threshold: float = 0.02,
+    contract: bool = False,
 ) -> list[Checked]:
     """Check candidates (run_ids; None: every speculative run) against the baselines ``vs`` (None: any).
 
     ``reasons``: factor to the reason why it is let pass. ``fail_on``: of `KINDS`; regressions are looked for
     only when asked for, against the runs ``before`` (None: earlier ones of the same configuration).
+    ``contract``: list what was held equal.
     Raises UsageError when there is nothing to compare.
     """
-    wanted = set(fail_on)
-    repeats: dict[str, tuple[str, ...]] = {}
-    if cross_engine:
-        found = _across(store, vs, candidates, reasons)
-    else:
-        choices = baseline.load(store, candidates=candidates, baselines=vs)
-        found = [_checked(store, choice, reasons) for choice in choices.values() if choice.row is not None]
-        repeats = {candidate: choice.repeats for candidate, choice in choices.items()}
-    if not found:
-        raise UsageError(_nothing(store, vs, candidates))
-    found = _with_drafts(store, found)
-    found = _with_staleness(store, sorted(found, key=lambda one: (one.candidate_name, one.baseline_name)))
-    if "regression" in wanted:
-        from speclog.report.regressions import regressions
+    with snapshot.taken(store):
+        wanted, repeats = set(fail_on), dict[str, tuple[str, ...]]()
+        if cross_engine:
+            found = _across(store, vs, candidates, reasons)
+        else:
+            choices = baseline.load(store, candidates=candidates, baselines=vs)
+            found = [
+                _checked(store, choice, reasons) for choice in choices.values() if choice.row is not None
+            ]
+            repeats = {candidate: choice.repeats for candidate, choice in choices.items()}
+        if not found:
+            raise UsageError(_nothing(store, vs, candidates))
+        found = _with_drafts(store, found)
+        found = _with_staleness(store, sorted(found, key=lambda one: (one.candidate_name, one.baseline_name)))
+        if "regression" in wanted:
+            from speclog.report.regressions import regressions
 
-        listed = regressions(store, found, repeats, before=before, threshold=threshold)
-        found = [replace(one, regressions=listed[one.candidate]) for one in found]
-    return [replace(one, failed=_failed(one, wanted)) for one in found]
+            listed = regressions(store, found, repeats, before=before, threshold=threshold)
+            found = [replace(one, regressions=listed[one.candidate]) for one in found]
+        if contract:
+            found = _with_contracts(store, found)
+        return [replace(one, failed=_failed(one, wanted)) for one in found]
+
+
+def _with_contracts(store: Store, found: Sequence[Checked]) -> list[Checked]:
+    """List by comparison the factors with equal values that its ``contract_hash`` stands for."""
+    sql = """
+        SELECT candidate, baseline, name, least(candidate_norm, baseline_norm) AS value
+        FROM factor_pair_of('wanted_pair') WHERE NOT differs AND listed NOT IN ('noise', 'treatment')
+        ORDER BY name
+    """
+    held: dict[tuple[str, str], list[Row]] = {(one.candidate, one.baseline): [] for one in found}
+    with store.holding():
+        rows.want_pairs(store, list(held))
+        for row in rows.query(store, sql):
+            held[row["candidate"], row["baseline"]].append({"name": row["name"], "value": row["value"]})
+    return [replace(one, contract=held[one.candidate, one.baseline]) for one in found]
 
 
 def published(paths: Iterable[Path], fail_on: Iterable[str]) -> tuple[list[Checked], int]:

@@ -55,6 +55,12 @@ def summary(found: Sequence[Checked]) -> str:
     return f"{len(failed)} of {len(found)} comparisons failed: {', '.join(failed[:5])}{more}"
 
 
+def contracts(found: Sequence[Checked]) -> list[tuple[str | None, str, str]]:
+    """(hash, factor, value) of what was held equal, each contract once; empty unless it was asked for."""
+    listed = {one.contract_hash: one.contract for one in found if one.contract is not None}
+    return [(key, row["name"], row["value"]) for key, held in listed.items() for row in held or []]
+
+
 def markdown(found: Sequence[Checked]) -> str:
     """GitHub-flavoured Markdown: a sentence and a table, for a pull request or a step summary."""
     head = ["", "candidate", "baseline", "verdict", "counts as", "why, and what was let pass"]

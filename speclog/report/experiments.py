@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT, Attribution
 from speclog.analysis.missing import Wanted, commands
 from speclog.analysis.worth import Adjusted, Effect
-from speclog.report import numbers, rows, words
+from speclog.report import numbers, rows, sources, words
 from speclog.report.charts import interaction, sweep
 from speclog.report.explained import counterpart, told
 from speclog.report.model import Absent, Chart, Missing, Pair, Row, Run, Section
@@ -135,9 +135,16 @@ def two_by_two(store: Store, section: Section, known: Mapping[str, Run]) -> Char
         for setting in (WITHOUT, WITH)
         for arm in (BASELINE, CANDIDATE)
     ]
-    return interaction.chart(
+    chart = interaction.chart(
         (fair or naive).key, words.name_factors(naive.confounders()), cells, found.batch_size
     )
+    return _from_levels(chart, [known[run_id] for run_id in measured], found.batch_size)
+
+
+def _from_levels(chart: Chart | Absent, runs: Sequence[Run], batch_size: int) -> Chart | Absent:
+    """A chart of levels with the command that prints them."""
+    source = sources.of_runs("run, round_ms, round_mad_ms, tok_s, n_clean", "level", runs, batch_size)
+    return sources.sourced(chart, "f-round", source)
 
 
 def _cell(levels: Mapping[str, Row], runs: Sequence[Run]) -> Row:
@@ -195,4 +202,6 @@ def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Ab
         return Absent(
             f"sweep-{key}", sweep.QUESTION, f"no two runs like {baseline.name} differ only in NCCL variables"
         )
-    return sweep.chart(key, f"NCCL variables at batch {sizes[0]}", by_size[sizes[0]])
+    ranked = by_size[sizes[0]]
+    chart = sweep.chart(key, f"NCCL variables at batch {sizes[0]}", ranked)
+    return _from_levels(chart, [known[row["run_id"]] for row in ranked], sizes[0])

@@ -15,6 +15,7 @@ from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.verdicts import Verdicts
 from speclog.runs import resolve
+from speclog.store import snapshot
 
 if TYPE_CHECKING:
     from speclog.analysis.baseline import Choice
@@ -33,6 +34,11 @@ def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: 
     ``candidates`` names runs likewise; None means every speculative run.
     Raises UsageError when a name fits no run.
     """
+    with snapshot.taken(store):
+        return _gather(store, vs, candidates, command)
+
+
+def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: str) -> Report:
     known = rows.runs(store)
     wanted = _candidates(store, known, candidates)
     baselines = _baselines(store, known, vs)

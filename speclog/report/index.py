@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speclog import __version__
-from speclog.report import rows
+from speclog.report import rows, sources
 from speclog.report.charts import trend
 from speclog.report.model import Absent, Chart, Row, Run
 
@@ -140,7 +140,12 @@ def trends(store: Store, measured: Sequence[Measured]) -> list[Chart | Absent]:
     chosen = longest[:MAX_TRENDS]
     changed = _changes(store, [[one.run.run_id for one in _in_time(groups[key])] for key in chosen])
     return [
-        trend.chart(number, key, _points(_in_time(groups[key]), changed)) for number, key in enumerate(chosen)
+        sources.sourced(
+            trend.chart(number, key, _points(_in_time(groups[key]), changed)),
+            "",
+            sources.of_configuration(groups[key][0].run, key[3]),
+        )
+        for number, key in enumerate(chosen)
     ]
 
 

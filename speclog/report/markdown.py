@@ -166,19 +166,21 @@ def _level(level: Level) -> list[str]:
 
 def _factors(factors: Sequence[Factor], limit: int = 25) -> str:
     head = ["factor", "class", "candidate", "baseline", "favours", "worth", "mend"]
-    table = _table(head, [_factor(factor) for factor in factors[:limit]])
+    told = words.together(factors)
+    table = _table(head, [_factor(factor, told) for factor in factors[:limit]])
     rest = len(factors) - limit
-    return f"{table}\n\n…and {rest} more" if rest > 0 else table
+    lead = f"Worth {escape(told)}.\n\n" if told else ""
+    return f"{lead}{table}\n\n…and {rest} more" if rest > 0 else f"{lead}{table}"
 
 
-def _factor(factor: Factor) -> list[str]:
+def _factor(factor: Factor, told: str) -> list[str]:
     return [
         code(factor.name),
         factor.klass,
         "**unknown**" if factor.candidate_value is None else code(factor.candidate_value),
         "**unknown**" if factor.baseline_value is None else code(factor.baseline_value),
         factor.favours or "not known",
-        escape(factor.worth or "not measured"),
+        "not measured alone" if told else escape(factor.worth or "not measured"),
         code(factor.mend) if factor.mend else "",
     ]
 

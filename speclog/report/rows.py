@@ -59,20 +59,25 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
 
 def factors(store: Store, wanted: Iterable[Pair]) -> dict[str, tuple[Factor, ...]]:
     """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first."""
-    asked = list({pair.key: (pair.candidate.run_id, pair.baseline.run_id) for pair in wanted}.items())
-    keys = {ids: key for key, ids in asked}
+    keys = {(pair.candidate.run_id, pair.baseline.run_id): pair.key for pair in wanted}
     with store.holding():
-        store.rows("SET VARIABLE speclog_mine = CAST(? AS VARCHAR[])", [[ids[0] for _, ids in asked]])
-        store.rows("SET VARIABLE speclog_theirs = CAST(? AS VARCHAR[])", [[ids[1] for _, ids in asked]])
-        store.script(
-            "CREATE OR REPLACE TEMP TABLE wanted_pair AS SELECT unnest(getvariable('speclog_mine')) "
-            "AS candidate, unnest(getvariable('speclog_theirs')) AS baseline"
-        )
+        want_pairs(store, list(keys))
         listed = query(store, "SELECT * FROM factor_pair_of('wanted_pair')")
-    found: dict[str, list[Factor]] = {key: [] for key, _ in asked}
+    found: dict[str, list[Factor]] = {key: [] for key in keys.values()}
     for row in listed:
         found[keys[row["candidate"], row["baseline"]]].append(_factor(row))
     return {key: tuple(sorted(listed, key=_place)) for key, listed in found.items()}
+
+
+def want_pairs(store: Store, pairs: Sequence[tuple[str, str]]) -> None:
+    """Put pairs of run_ids (candidate, baseline) into the temporary table ``wanted_pair``."""
+    for side, place in (("mine", 0), ("theirs", 1)):
+        ids = [pair[place] for pair in pairs]
+        store.rows(f"SET VARIABLE speclog_{side} = CAST(? AS VARCHAR[])", [ids])
+    store.script(
+        "CREATE OR REPLACE TEMP TABLE wanted_pair AS SELECT unnest(getvariable('speclog_mine')) "
+        "AS candidate, unnest(getvariable('speclog_theirs')) AS baseline"
+    )
 
 
 def _place(factor: Factor) -> tuple[int, str, str]:

@@ -28,10 +28,36 @@ def of_pair(pair: Pair) -> str:
     return _sql(f"* FROM break_even WHERE candidate = {mine} AND baseline = {theirs}")
 
 
-def of_runs(columns: str, view: str, runs: Sequence[Run]) -> str:
-    """Columns of a view for some runs."""
+def of_runs(columns: str, view: str, runs: Sequence[Run], batch_size: int | None = None) -> str:
+    """Columns of a view for some runs, at one batch size where it is given."""
     ids = ", ".join(_text(run.run_id) for run in runs)
-    return _sql(f"{columns} FROM {view} WHERE run_id IN ({ids})")
+    at = "" if batch_size is None else f" AND batch_size = {batch_size}"
+    return _sql(f"{columns} FROM {view} WHERE run_id IN ({ids}){at}")
+
+
+_FIRST = (
+    "SELECT * FROM level WHERE n_clean > 0 "
+    "QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY batch_size) = 1"
+)
+
+
+def of_configuration(run: Run, batch_size: int) -> str:
+    """Every run of one configuration (model, speculation, profile) whose smallest batch size is this one."""
+    wanted = {
+        "model": run.model, "speculative": run.speculative, "algorithm": run.algorithm, "steps": run.steps,
+        "draft_tokens": run.draft_tokens, "coalesce(profile, '')": run.profile or "",
+    }  # fmt: skip
+    alike = " AND ".join(f"{name} IS NOT DISTINCT FROM {_literal(value)}" for name, value in wanted.items())
+    topk = f"= {run.topk}" if run.topk is not None and run.topk > 1 else "<= 1"
+    columns = "started_at, run, version, round_ms, tok_s, tau, n_clean"
+    where = f"batch_size = {batch_size} AND {alike} AND coalesce(topk, 1) {topk}"
+    return _sql(
+        f"{columns} FROM ({_FIRST}) JOIN run USING (run_id) WHERE {where} ORDER BY started_at, run_id"
+    )
+
+
+def _literal(value: str | int | bool | None) -> str:
+    return "NULL" if value is None else _text(value) if isinstance(value, str) else str(value).lower()
 
 
 def _text(value: str) -> str:

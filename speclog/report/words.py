@@ -208,3 +208,10 @@ def change(section: Section) -> str:
         return ""
     turn = "the conclusion turns round" if turned else "the size changes"
     return f"{said} ({cause}); on equal terms it {outcome(level)}: {turn}."
+
+
+def together(factors: Sequence[Factor]) -> str:
+    """What factors that were only measured all at once are worth: said once for them; else empty."""
+    found = {factor.worth for factor in factors}
+    worth = found.pop() if len(found) == 1 and len(factors) > 1 else None
+    return worth or ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 from speclog.errors import UsageError
 from speclog.report import report_text, write_index, write_report
 from speclog.report.check import check
-from speclog.store import open_store
+from speclog.report.gather import gather
+from speclog.report.index import gather_index
+from speclog.report.model import Chart
+from speclog.store import Store, open_store
 from tests.report.make import ingest
 
 pytestmark = pytest.mark.slow
@@ -144,6 +148,75 @@ def test_the_two_by_two_has_one_empty_cell(against_fairest: dict[str, Any]) -> N
         for rows in chart["data"].values()
     )
     assert [cell["state"] for cell in cells] == ["measured", "measured", "measured", "missing"]
+
+
+def _printed(store: str, source: str) -> list[dict[str, Any]]:
+    """The rows that a chart's command prints."""
+    program, command, text = shlex.split(source)
+    assert (program, command) == ("speclog", "sql")
+    with open_store(store) as opened:
+        names, found = opened.result(text)
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def test_every_chart_names_the_command_that_prints_its_numbers(store: str, tmp_path: Path) -> None:
+    with open_store(store) as opened:
+        report = gather(opened, vs="baseline", candidates=["eagle3-5x6-untuned"], command="test")
+        index = gather_index(opened, tmp_path)
+    charts = [chart for chart in report.sections[0].charts if isinstance(chart, Chart)]
+    kinds = {chart.key.split("-")[0] for chart in charts}
+    assert {"interaction", "sweep", "timeline"} <= kinds
+    assert all(chart.source.startswith("speclog ") for chart in charts), kinds
+    for chart in charts:
+        drawn = [dict(zip(data.columns, row, strict=True)) for data in chart.data for row in data.rows]
+        if chart.key.startswith("interaction"):
+            told = {(row["round_ms"], row["tok_s"]) for row in drawn if row["state"] == "measured"}
+            assert told <= {(row["round_ms"], row["tok_s"]) for row in _printed(store, chart.source)}
+        elif chart.key.startswith("sweep"):
+            by_run = {row["run"]: row for row in _printed(store, chart.source)}
+            assert sorted(by_run) == sorted(name for row in drawn for name in row["runs"].split(", "))
+            singles = [row for row in drawn if row["n_runs"] == 1]
+            assert singles
+            assert all(row["round_ms"] == by_run[row["runs"]]["round_ms"] for row in singles)
+        elif " sql " in chart.source:
+            assert _printed(store, chart.source), chart.key
+    trends = [chart for chart in index.trends if isinstance(chart, Chart)]
+    assert trends
+    for chart in trends:
+        (data,) = chart.data
+        drawn = [dict(zip(data.columns, row, strict=True)) for row in data.rows]
+        printed = _printed(store, chart.source)
+        assert [(row["run"], row["round_ms"]) for row in printed] == [
+            (row["run"], row["round_ms"]) for row in drawn
+        ]
+
+
+def test_what_all_confounders_are_worth_together_is_said_once(store: str) -> None:
+    for fmt in ("html", "md"):
+        page = report_text(store, vs="baseline-retuned", candidates=["eagle3-5x6-untuned"], fmt=fmt)
+        assert page.count("Worth together ×1.41") == 1, fmt
+        assert page.count("not measured alone") == 6, fmt
+
+
+def test_the_contract_is_listed_when_asked_for(store: str) -> None:
+    with open_store(store) as opened:
+        (one,) = check(opened, vs=None, candidates=_ids(opened, "eagle3-5x6-untuned"), reasons={}, fail_on=[])
+        assert one.contract is None
+        (one,) = check(opened, vs=None, candidates=[one.candidate], reasons={}, fail_on=[], contract=True)
+        assert one.contract
+        told = {row["name"]: row["value"] for row in one.contract}
+        assert told["arg.tp_size"] == "8"
+        assert "env.NCCL_PROTO" in told
+        assert not {"arg.speculative_num_steps", "arg.port"} & told.keys()
+        (found,) = opened.rows(
+            "SELECT substr(md5(CAST(sum(CAST(md5_number_lower(name || '=' || value) AS HUGEINT)) AS VARCHAR))"
+            ", 1, 12) FROM (SELECT unnest(?) AS name, unnest(?) AS value)", [list(told), list(told.values())],
+        )  # fmt: skip
+        assert found == (one.contract_hash,)
+
+
+def _ids(store: Store, name: str) -> list[str]:
+    return [str(run_id) for (run_id,) in store.rows("SELECT run_id FROM run WHERE name = ?", [name])]
 
 
 def test_the_readers_questions_are_answered(store: str) -> None:
