@@ -51,6 +51,8 @@ def block_draws(residuals: Residuals, length: int, resamples: int, rng: np.rando
     length = min(length, n)
     places = -(-n // length)
     starts = rng.integers(0, n, (resamples, places))
+    if length > 1:
+        starts += n * np.arange(places)  # where a block's sum stands in the table of `_laid`
     return Draws(
         _laid(residuals.round_ms, residuals.mean_weight, length, starts),
         _laid(residuals.round_ms, residuals.slope_weight, length, starts),
@@ -70,7 +72,10 @@ def pool_draws(
 
 
 def _laid(values: Floats, weights: Floats, length: int, starts: np.ndarray) -> Floats:
-    """Sum of weight times value a resample: a table of every block at every place, then one look-up."""
+    """Sum of weight times value a resample: a table of every block at every place, then one look-up.
+
+    ``starts``: for blocks of one window their places in ``values``; else their places in the table.
+    """
     n, places = len(values), starts.shape[1]
     padded = np.zeros(places * length)
     padded[:n] = weights
@@ -79,5 +84,5 @@ def _laid(values: Floats, weights: Floats, length: int, starts: np.ndarray) -> F
         return single
     every_block = values[(np.arange(n)[:, None] + np.arange(length)) % n]
     table = padded.reshape(places, length) @ every_block.T
-    laid: Floats = table.ravel().take(starts + n * np.arange(places)).sum(axis=1)
+    laid: Floats = table.ravel().take(starts).sum(axis=1)
     return laid

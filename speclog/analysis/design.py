@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class Records:
         """What two runs (run_ids) of one arm differ in. Raises KeyError for a run that is not there."""
         mine, theirs = self.values[first], self.values[second]
         confounders, unknown, treatment = set(), set(), set()
-        for name, klass in self.classes.items():
+        for name in self._telling | {name for name, _ in mine.items() ^ theirs.items()}:
+            klass = self.classes[name]
             differs, does = self.judged[name, mine.get(name), theirs.get(name)]
             if klass == "treatment":
                 treatment |= {name} if differs else set()
@@ -61,6 +63,15 @@ class Records:
             elif does == UNPROVEN:
                 unknown.add(name)
         return Difference(frozenset(confounders), frozenset(unknown), frozenset(treatment))
+
+    @cached_property
+    def _telling(self) -> frozenset[str]:
+        """The factors that can count although both runs have the same record of them: mostly unknown ones."""
+        return frozenset(
+            name
+            for (name, first, second), (differs, does) in self.judged.items()
+            if first == second and (differs or does in (UNFAIR, UNPROVEN))
+        )
 
     def same(self, name: str, first: str, second: str) -> bool:
         """Whether two runs are known to have the same value of a factor."""

@@ -61,20 +61,22 @@ def report_text(
     command: str = "speclog report",
 ) -> str:
     """The report as text; arguments and errors as in `write_report`."""
-    from speclog.report import as_json, markdown, render
+    from speclog.report import as_json, markdown, progress, render
     from speclog.report.gather import gather
     from speclog.store import snapshot
 
     if fmt not in FORMATS:
         raise UsageError(f"{fmt}: no such format; one of {', '.join(FORMATS)}")
-    report = snapshot.read(
-        store_target,
-        lambda store: gather(store, vs=vs, candidates=candidates, command=command),
-        lock_timeout=lock_timeout,
-    )
-    if fmt == "html":
-        return render.html(report, templates=templates)
-    return as_json.text(report) if fmt == "json" else markdown.text(report)
+    with progress.progress_bar() as step:
+        report = snapshot.read(
+            store_target,
+            lambda store: gather(store, vs=vs, candidates=candidates, command=command, step=step),
+            lock_timeout=lock_timeout,
+        )
+        step("writing", 0.9)
+        if fmt == "html":
+            return render.html(report, templates=templates)
+        return as_json.text(report) if fmt == "json" else markdown.text(report)
 
 
 def write_index(

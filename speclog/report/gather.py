@@ -13,6 +13,7 @@ from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.explained import explain
 from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
+from speclog.report.progress import Step, silent
 from speclog.report.verdicts import Verdicts
 from speclog.runs import resolve
 from speclog.store import snapshot
@@ -24,21 +25,24 @@ if TYPE_CHECKING:
 DETAILED = 8
 """Candidates in full on one page (charts, intervals, factors); further ones get a row and a command."""
 DETAILED_OF_MANY, MANY = 2, 200
-"""...and of a store with more runs than MANY, whose factor tables take seconds each."""
+"""...and of a store with more runs than MANY, where a section takes up to two seconds."""
 
 
-def gather(store: Store, *, vs: str, candidates: Sequence[str] | None, command: str) -> Report:
+def gather(
+    store: Store, *, vs: str, candidates: Sequence[str] | None, command: str, step: Step = silent
+) -> Report:
     """Everything the page says, read from an open store.
 
     ``vs`` names baselines as `runs.resolve` does, or is the word ``baseline``: every run without speculation.
     ``candidates`` names runs likewise; None means every speculative run.
-    Raises UsageError when a name fits no run.
+    ``step`` is told what is being done. Raises UsageError when a name fits no run.
     """
     with snapshot.taken(store):
-        return _gather(store, vs, candidates, command)
+        return _gather(store, vs, candidates, command, step)
 
 
-def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: str) -> Report:
+def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: str, step: Step) -> Report:
+    step("judging pairs", 0.2)
     known = rows.runs(store)
     wanted = _candidates(store, known, candidates)
     baselines = _baselines(store, known, vs)
@@ -67,10 +71,13 @@ def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: st
     sides = Sides(store)
     kin = _kin(store, known, full)
     full = _folded(kin, full)
+    step("computing intervals", 0.5)
     detailed(store, sides, kin, full)
+    step("explaining differences", 0.6)
     explain(store, sides, known, full)
     _doubt_tuning(store, known, full)
-    for section in full:
+    for number, section in enumerate(full):
+        step(f"drawing {section.run.name}", 0.7 + 0.2 * number / len(full))
         weigh(section)
         section.headline, section.change = words.headline(section), words.change(section)
         draw(store, sides, kin, section)

@@ -29,7 +29,13 @@ def harmless(value: Any) -> Any:
 def query(store: Store, sql: str, params: Sequence[object] | None = None) -> list[Row]:
     """Rows of a query as dicts of harmless values."""
     names, found = store.result(sql, params)
-    return [dict(zip(names, map(harmless, row), strict=True)) for row in found]
+    columns = [_harmless_column(values) for values in zip(*found, strict=True)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _harmless_column(values: Sequence[Any]) -> Iterable[Any]:
+    """Numbers, truth values and times are harmless as they are."""
+    return map(harmless, values) if {str, list, tuple} & set(map(type, values)) else values
 
 
 def runs(store: Store) -> dict[str, Run]:
