@@ -51,8 +51,7 @@ def block_draws(residuals: Residuals, length: int, resamples: int, rng: np.rando
     length = min(length, n)
     places = -(-n // length)
     starts = rng.integers(0, n, (resamples, places))
-    if length > 1:
-        starts += n * np.arange(places)  # where a block's sum stands in the table of `_laid`
+    starts = np.ascontiguousarray(starts.T)  # one place's after the other, as `_laid` looks them up
     return Draws(
         _laid(residuals.round_ms, residuals.mean_weight, length, starts),
         _laid(residuals.round_ms, residuals.slope_weight, length, starts),
@@ -72,17 +71,21 @@ def pool_draws(
 
 
 def _laid(values: Floats, weights: Floats, length: int, starts: np.ndarray) -> Floats:
-    """Sum of weight times value a resample: a table of every block at every place, then one look-up.
+    """Sum of weight times value a resample: a table of every block at every place, then look-ups.
 
-    ``starts``: for blocks of one window their places in ``values``; else their places in the table.
+    ``starts``: for each place, one a resample. Place by place, for a row of the table fits the processor's
+    cache and the table does not.
     """
-    n, places = len(values), starts.shape[1]
+    n, places = len(values), len(starts)
     padded = np.zeros(places * length)
     padded[:n] = weights
-    if length == 1:  # what the table would hold, without a million places to look it up in
-        single: Floats = (padded * values[starts]).sum(axis=1)
-        return single
-    every_block = values[(np.arange(n)[:, None] + np.arange(length)) % n]
-    table = padded.reshape(places, length) @ every_block.T
-    laid: Floats = table.ravel().take(starts).sum(axis=1)
+    if length == 1:
+        found = padded[:, None] * values[starts]
+    else:
+        every_block = values[(np.arange(n)[:, None] + np.arange(length)) % n]
+        table = padded.reshape(places, length) @ every_block.T
+        found = np.empty(starts.shape)
+        for place in range(places):
+            table[place].take(starts[place], out=found[place], mode="clip")
+    laid: Floats = np.ascontiguousarray(found.T).sum(axis=1)
     return laid
