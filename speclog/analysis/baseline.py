@@ -17,17 +17,24 @@ Row = Mapping[str, Any]
 
 # All verdicts asked for, ranked within each candidate by the database: a store of 1,000 runs has 250,000, of
 # which a page words a few hundred. So runs are numbers here (by the order that breaks ties), without texts.
+_ASKED = """
+CREATE OR REPLACE TEMP TABLE asked_pair AS
+SELECT p.candidate, p.baseline
+FROM compared_pair AS p JOIN arm AS c ON c.run_id = p.candidate
+WHERE c.served {only}
+"""
+_ONLY = "AND p.{side} IN (SELECT unnest(getvariable('speclog_{side}')))"
 _JUDGE = """
 CREATE OR REPLACE TEMP TABLE judged AS
-WITH arm AS MATERIALIZED (
+WITH numbered AS MATERIALIZED (
     SELECT
-        run_id, model, speculative, served,
-        row_number() OVER (ORDER BY started_at DESC NULLS LAST, run_id) AS no
+        run_id, model, speculative, row_number() OVER (ORDER BY started_at DESC NULLS LAST, run_id) AS no
     FROM run
+    WHERE run_id IN (SELECT candidate FROM asked_pair UNION SELECT baseline FROM asked_pair)
 ),
 speed AS MATERIALIZED (
     SELECT a.no, l.batch_size, l.tok_s, a.speculative
-    FROM level_count AS l JOIN arm AS a USING (run_id) WHERE l.n_clean >= 2
+    FROM level_count AS l JOIN numbered AS a USING (run_id) WHERE l.n_clean >= 2
 ),
 common AS (
     SELECT c.no AS c_no, b.no AS b_no, min(c.batch_size) AS batch_size
@@ -36,7 +43,7 @@ common AS (
 ),
 part AS MATERIALIZED (
     SELECT a.no, l.batch_size, l.context_min, l.context_max, a.speculative
-    FROM level_line AS l JOIN arm AS a USING (run_id) WHERE l.n >= 2
+    FROM level_line AS l JOIN numbered AS a USING (run_id) WHERE l.n >= 2
 ),
 matched AS (
     SELECT DISTINCT c.no AS c_no, b.no AS b_no
@@ -48,10 +55,9 @@ verdict AS (
     SELECT
         a.no AS c_no, b.no AS b_no, v.candidate, v.baseline, v.verdict, v.n_confounders, v.n_unknown,
         v.contract_hash, coalesce(a.model = b.model, true) AS same_model
-    FROM comparison AS v
-    JOIN arm AS a ON a.run_id = v.candidate
-    JOIN arm AS b ON b.run_id = v.baseline
-    WHERE a.served {only}
+    FROM comparison_of('asked_pair') AS v
+    JOIN numbered AS a ON a.run_id = v.candidate
+    JOIN numbered AS b ON b.run_id = v.baseline
 )
 SELECT
     v.* EXCLUDE (c_no, b_no),
@@ -71,13 +77,12 @@ LEFT JOIN common AS m ON m.c_no = v.c_no AND m.b_no = v.b_no
 LEFT JOIN matched AS o ON o.c_no = v.c_no AND o.b_no = v.b_no
 LEFT JOIN speed AS s ON s.no = v.b_no AND s.batch_size = m.batch_size
 """
-_ONLY = "AND list_contains(getvariable('speclog_{side}'), v.{side})"
 
 _CHOSEN = """
 CREATE OR REPLACE TEMP TABLE chosen AS
 WITH asked AS (
     SELECT * FROM judged
-    WHERE getvariable('speclog_among') IS NULL OR list_contains(getvariable('speclog_among'), baseline)
+    WHERE getvariable('speclog_among') IS NULL OR baseline IN (SELECT unnest(getvariable('speclog_among')))
 ),
 fairest AS (
     SELECT a.*
@@ -162,7 +167,8 @@ def judge(
         if ids is not None:
             store.rows(f"SET VARIABLE speclog_{side} = CAST(? AS VARCHAR[])", [list(ids)])
             only += _ONLY.format(side=side)
-    store.script(_JUDGE.format(only=only))
+    store.script(_ASKED.format(only=only))
+    store.script(_JUDGE)
 
 
 def choices(store: Store, baselines: Sequence[str] | None = None) -> dict[str, Choice]:

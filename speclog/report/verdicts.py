@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 _ALL_OF_SOME = """
 SELECT candidate, baseline, place FROM judged
-WHERE same_model AND list_contains(getvariable('speclog_some'), candidate)
+WHERE same_model AND candidate IN (SELECT unnest(getvariable('speclog_some')))
 """
 _FEW_OF_ALL = """
 WITH asked AS (
-    SELECT * FROM judged WHERE same_model AND list_contains(getvariable('speclog_some'), baseline)
+    SELECT * FROM judged
+    WHERE same_model AND baseline IN (SELECT unnest(getvariable('speclog_some')))
 ),
 fastest AS (
     SELECT
