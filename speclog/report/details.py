@@ -58,12 +58,12 @@ def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) 
         made = {}
         for shown in section.shown:
             pair = pooled(shown, kin)
-            made[pair.key] = replace(pair, levels=intervals(sides, pair), factors=factors.get(pair.key, ()))
-        section.chosen = made[section.chosen.key] if section.chosen else None
-        section.fair = made[section.fair.key] if section.fair else None
-        section.naive = made[section.naive.key] if section.naive else None
-        section.maybe = made[section.maybe.key] if section.maybe else None
-        section.pairs = [made.get(pair.key, pair) for pair in section.pairs]
+            made[pair.ids] = replace(pair, levels=intervals(sides, pair), factors=factors.get(pair.ids, ()))
+        section.chosen = made[section.chosen.ids] if section.chosen else None
+        section.fair = made[section.fair.ids] if section.fair else None
+        section.naive = made[section.naive.ids] if section.naive else None
+        section.maybe = made[section.maybe.ids] if section.maybe else None
+        section.pairs = [made.get(pair.ids, pair) for pair in section.pairs]
 
 
 def arms(sides: Sides, pair: Pair) -> tuple[Side, Side]:

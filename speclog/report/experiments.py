@@ -114,9 +114,9 @@ def weigh(section: Section) -> None:
     )
     for name in ("chosen", "naive"):
         pair = getattr(section, name)
-        if pair is not None and pair.key == naive.key:
+        if pair is not None and pair.ids == naive.ids:
             setattr(section, name, replace(pair, factors=weighed))
-    section.pairs = [replace(p, factors=weighed) if p.key == naive.key else p for p in section.pairs]
+    section.pairs = [replace(p, factors=weighed) if p.ids == naive.ids else p for p in section.pairs]
 
 
 def two_by_two(store: Store, section: Section, known: Mapping[str, Run]) -> Chart | Absent | None:

@@ -164,8 +164,13 @@ class Pair:
     baseline_repeats: tuple[Run, ...] = ()
 
     @property
+    def ids(self) -> tuple[str, str]:
+        """The run_ids (candidate, baseline): what tells two pairs apart."""
+        return self.candidate.run_id, self.baseline.run_id
+
+    @property
     def key(self) -> str:
-        """A stable, file-name-safe key of the pair for anchors and dataset names."""
+        """A short, stable, file-name-safe key of the pair for anchors and dataset names."""
         return f"{self.candidate.run_id[:10]}-{self.baseline.run_id[:10]}"
 
     @property

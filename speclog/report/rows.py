@@ -63,16 +63,15 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
     return Level(**values)
 
 
-def factors(store: Store, wanted: Iterable[Pair]) -> dict[str, tuple[Factor, ...]]:
-    """Every factor of some pairs (view ``comparison_factor``) by the pairs' keys, those that decide first."""
-    keys = {(pair.candidate.run_id, pair.baseline.run_id): pair.key for pair in wanted}
+def factors(store: Store, wanted: Iterable[Pair]) -> dict[tuple[str, str], tuple[Factor, ...]]:
+    """Every factor of some pairs (view ``comparison_factor``) by the pairs' ids, those that decide first."""
+    found: dict[tuple[str, str], list[Factor]] = {pair.ids: [] for pair in wanted}
     with store.holding():
-        want_pairs(store, list(keys))
+        want_pairs(store, list(found))
         listed = query(store, "SELECT * FROM factor_pair_of('wanted_pair')")
-    found: dict[str, list[Factor]] = {key: [] for key in keys.values()}
     for row in listed:
-        found[keys[row["candidate"], row["baseline"]]].append(_factor(row))
-    return {key: tuple(sorted(listed, key=_place)) for key, listed in found.items()}
+        found[row["candidate"], row["baseline"]].append(_factor(row))
+    return {ids: tuple(sorted(listed, key=_place)) for ids, listed in found.items()}
 
 
 def want_pairs(store: Store, pairs: Sequence[tuple[str, str]]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.report import TABLES
 from speclog.errors import UsageError
 from speclog.report import report_text, write_index, write_report
 from speclog.report.check import check
@@ -189,6 +191,27 @@ def test_every_chart_names_the_command_that_prints_its_numbers(store: str, tmp_p
         assert [(row["run"], row["round_ms"]) for row in printed] == [
             (row["run"], row["round_ms"]) for row in drawn
         ]
+
+
+def test_pairs_whose_ids_begin_alike_are_not_mixed_up(store: str, tmp_path: Path) -> None:
+    """Copies of the runs under ids that share their first ten characters, each with another driver."""
+    target = str(tmp_path / "many.duckdb")
+    shutil.copy(store, target)
+    with open_store(target, read_only=False) as opened:
+        for table in TABLES:
+            driver = ", value || '.1' AS value" if table == "raw_fact" else ""
+            opened.rows(
+                f"INSERT INTO {table} SELECT * REPLACE (ingest_id || '-2' AS ingest_id, "
+                f"run_id || '-2' AS run_id{driver}) FROM {table}"
+            )
+        report = gather(opened, vs="baseline", candidates=None, command="test")
+    for section in report.sections:
+        assert len({pair.ids for pair in section.pairs}) == len(section.pairs)
+        for pair in section.shown:
+            assert pair.factors
+            assert len({factor.name for factor in pair.factors}) == len(pair.factors)
+            values = {f.candidate_value for f in pair.factors if f.name == "fact.driver"}
+            assert all(str(v).endswith(".1") == pair.candidate.run_id.endswith("-2") for v in values)
 
 
 def test_what_all_confounders_are_worth_together_is_said_once(store: str) -> None:
