@@ -63,12 +63,15 @@ def command(
     --speculative-adaptive-config, ``vllm`` the value of num_speculative_tokens_per_batch_size (both: steps).
     """
     from speclog.errors import UsageError
-    from speclog.store import open_store
+    from speclog.store import open_store, snapshot
 
     fmt = "json" if as_json else fmt
     if fmt in ("sglang", "vllm") and ask != "steps":
         raise UsageError(f"--format {fmt} holds draft steps: it goes with --ask steps")
-    with open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store:
+    with (
+        open_store(ctx.obj["store"], lock_timeout=ctx.obj["lock_timeout"]) as store,
+        snapshot.taken(store),
+    ):
         asked = _asked(store, candidate, vs)
         if ask == "steps":
             table = asked.steps(extra_steps)
