@@ -96,7 +96,7 @@ def describe(summary: IngestSummary, *, verbose: bool = False) -> list[str]:
         f"{summary.profile_windows} profile windows" if summary.profile_windows else "",
         f"{summary.bench_results} bench results" if summary.bench_results else "",
     ]
-    what = ", ".join(part for part in counts if part) if summary.served else summary.detail
+    what = summary.detail or ", ".join(part for part in counts if part)
     version = f"{summary.engine} {summary.version or 'of unknown version'}"
     unknown = (
         f"; {summary.unknown_lines} of {summary.lines} lines not understood" if summary.unknown_lines else ""

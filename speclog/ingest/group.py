@@ -123,6 +123,7 @@ def _write(
 ) -> str | None:
     """Append all rows in one transaction unless the store has them; what the store knew."""
     from speclog.ingest.build import PARSER_VERSION, Origin, row_frames, session_frames
+    from speclog.ingest.write import write_new
     from speclog.store import open_store
 
     with open_store(target, read_only=False, lock_timeout=lock_timeout) as store:
@@ -130,12 +131,12 @@ def _write(
         if state is not None:
             return state
         origin = Origin(source, {main.index: _name(source)})
+        rows = (
+            row_frames(reader.buffer.take(drop=_others(reader, session)), reader.sessions)
+            for reader, session in parts
+        )
+        return write_new(store, rows, [main], lambda _: session_frames([main], origin)).get(main.index)
 
-        def work() -> None:
-            for reader, session in parts:
-                others = [s.index for s in reader.sessions if s is not session]
-                store.insert(row_frames(reader.buffer.take(drop=others), reader.sessions))
-            store.insert(session_frames([main], origin))
 
-        store.transaction(work)
-        return None
+def _others(reader: LogReader, session: Session) -> list[int]:
+    return [s.index for s in reader.sessions if s is not session]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class IngestSummary:
     """What one session (or one unusable input) gave.
 
-    ``status``: 'ingested', 'unchanged' (the store has it), 'removed' (the store has it, someone removed the
-    run) or 'unusable'; ``detail`` says why or what is odd.
+    ``status``: 'ingested', 'unchanged' (the store has it, or more of it), 'removed' (it has it, someone
+    removed the run) or 'unusable'; ``detail`` says why or what is odd.
     """
 
     path: str
@@ -48,7 +48,10 @@ class IngestSummary:
 def summarise(
     path: str, session: Session, name: str, state: str | None, notes: Iterable[str]
 ) -> IngestSummary:
-    """The summary of a session; ``state`` is what the store knew of it: None, 'complete' or 'removed'."""
+    """The summary of a session.
+
+    ``state`` is what the store knew of it: None, 'complete', 'removed', or in words why it was not taken.
+    """
     from speclog.ingest.build import end_reason, version_range
 
     low, high = version_range(session)
@@ -58,9 +61,11 @@ def summarise(
         detail = "client results without a server log"
     if state == "removed":
         detail = f"the run was removed; speclog runs restore {session.run_id} brings it back"
+    elif state not in {None, "complete"}:
+        detail = str(state)
     return IngestSummary(
         path=path,
-        status={None: "ingested", "complete": "unchanged"}.get(state, "removed"),
+        status={None: "ingested", "removed": "removed"}.get(state, "unchanged"),
         run=name,
         run_id=session.run_id,
         engine=session.engine,

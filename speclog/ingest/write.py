@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -87,9 +87,8 @@ class LogIngest:
             if new:
                 kept = {s.index for s in new}
                 buffer = reader.buffer.take(drop=[s.index for s in reader.sessions if s.index not in kept])
-                store.append(
-                    row_frames(buffer, reader.sessions) | self._session_frames(reader, sessions, new)
-                )
+                rows = row_frames(buffer, reader.sessions)
+                states |= write_new(store, [rows], new, lambda left: self._session_frames(sessions, left))
         return self._summaries(sessions, states)
 
     def _write_along(self, reader: LogReader, parsed: Iterator[Parsed]) -> list[IngestSummary]:
@@ -147,12 +146,13 @@ class LogIngest:
                 inserting.result()
                 break
         states = known_states(store, sessions)
+        states |= older_copies(store, [s for s in sessions if states[s.index] is None])
         summaries = self._summaries(sessions, states)
         new = [s for s in sessions if states[s.index] is None]
         if not new:
             raise _Unchanged(summaries)
         # Summing up that many windows takes longer than reading them; `speclog gc` makes up for it.
-        store.insert(self._session_frames(reader, sessions, new), sum_up=False)
+        store.insert(self._session_frames(sessions, new), sum_up=False)
         return summaries
 
     def _finish(self, reader: LogReader) -> list[Session]:
@@ -171,9 +171,7 @@ class LogIngest:
             if problem:
                 self._notes.append(problem)
 
-    def _session_frames(
-        self, reader: LogReader, sessions: Sequence[Session], new: Sequence[Session]
-    ) -> Frames:
+    def _session_frames(self, sessions: Sequence[Session], new: Sequence[Session]) -> Frames:
         from speclog.ingest.build import Origin, session_frames
 
         return session_frames(new, Origin(self._path, self._names(sessions)))
@@ -211,3 +209,53 @@ def known_states(store: Store, sessions: Sequence[Session]) -> dict[int, str | N
         s.index: store.known(s.run_id, s.digest.hexdigest(), PARSER_VERSION) if s.run_id in seen else None
         for s in sessions
     }
+
+
+class _NothingNew(Exception):
+    """All that was written is the beginning of what the store has: take it back."""
+
+
+def write_new(
+    store: Store, rows: Iterable[Frames], new: Sequence[Session], told: Callable[[Sequence[Session]], Frames]
+) -> dict[int, str]:
+    """Append the rows of new sessions and what is ``told`` of them, in one transaction.
+
+    Returns those that were not taken, by index, with the reason: the store has more of their runs.
+    """
+    from speclog.store import copies
+
+    rows = list(rows)
+    if len(rows) == 1 and not any(copies.longer(store, s.run_id, s.lines, s.size) for s in new):
+        store.append({**rows[0], **told(new)})
+        return {}
+    older: dict[int, str] = {}
+
+    def work() -> None:
+        for part in rows:
+            store.insert(part)
+        older.update(older_copies(store, new))
+        left = [s for s in new if s.index not in older]
+        if not left:
+            raise _NothingNew
+        store.insert(told(left))
+
+    with suppress(_NothingNew):
+        store.transaction(work)
+    return older
+
+
+def older_copies(store: Store, new: Sequence[Session]) -> dict[int, str]:
+    """Sessions, written in this transaction, that are the beginning of what the store has: taken back.
+
+    By index, with what a person is told.
+    """
+    from speclog.store import copies
+
+    older: dict[int, str] = {}
+    for session in new:
+        found = copies.longer(store, session.run_id, session.lines, session.size)
+        if found and copies.begins(store, session.ingest_id, session.last_line, found.ingest_id):
+            copies.forget(store, session.ingest_id)
+            beside = "; nor was what lies beside it read" if session.sidecars else ""
+            older[session.index] = copies.in_words(found, session.lines) + beside
+    return older

@@ -151,21 +151,21 @@ class Store:
             self._connection.execute(sql)
 
     def known(self, run_id: str, sha256: str, parser_version: int) -> str | None:
-        """Whether this very session was already read by this parser.
+        """Whether the store shows this very session as this parser reads it.
 
-        Returns None when it was not; else 'complete', or 'removed' when someone has removed the run since
-        (``speclog runs rm``; ``speclog runs restore`` brings it back).
+        Returns None when it was never read so, or when another content of the run was read since: reading it
+        again then makes it current again. Else 'complete', or 'removed' when someone has removed the run
+        since (``speclog runs rm``; ``speclog runs restore`` brings it back).
         """
-        if not self.rows(
-            "SELECT 1 FROM raw_ingest WHERE run_id = ? AND sha256 = ? AND parser_version = ? LIMIT 1",
-            [run_id, sha256, parser_version],
-        ):
-            return None
-        newest = self.rows(
-            "SELECT max_by(status, (ingested_at, ingest_id)) FROM raw_ingest WHERE run_id = ?",
-            [run_id],
+        found = self.rows(
+            "SELECT status, sha256 = ? AND parser_version = ? AS same FROM raw_ingest WHERE run_id = ? "
+            "ORDER BY ingested_at DESC, ingest_id DESC",
+            [sha256, parser_version, run_id],
         )
-        return str(newest[0][0])
+        if not any(same for _, same in found):
+            return None
+        status, newest_is_same = found[0]
+        return str(status) if newest_is_same or status == "removed" else None
 
     def append(self, frames: Mapping[str, pl.DataFrame | Rows], *, sum_up: bool = True) -> None:
         """Append frames to raw tables in one transaction: all rows or none.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from speclog import __version__
 from speclog.errors import InputError, SpeclogError, UsageError
-from speclog.store import schema
+from speclog.store import copies, schema
 from speclog.store.engine import quote
 
 if TYPE_CHECKING:
@@ -181,8 +181,20 @@ def _append(store: Store, directory: Path, expected: dict[str, int]) -> Imported
         "AND h.parser_version = a.parser_version))"
     )
     arriving = int(store.rows("SELECT count(*) FROM arriving")[0][0])
+    fewer = store.rows(
+        "SELECT a.ingest_id, a.last_line, c.ingest_id "
+        f"FROM {_scan(files['raw_ingest'])} AS a JOIN arriving USING (ingest_id) "
+        "JOIN current_ingest AS c ON c.run_id = a.run_id AND (c.lines, c.bytes) > (a.lines, a.bytes)"
+    )
     rows = sum(_append_table(store, table, files[table]) for table in tables() if files[table])
+    older = [copy for copy, last, stored in fewer if copies.begins(store, copy, last, stored)]
+    rows -= sum(_take_back(store, table, older) for table in tables() if older and table != "raw_annotation")
+    arriving -= len(older)
     return Imported(arriving, int(expected.get("raw_run", 0)) - arriving, rows)
+
+
+def _take_back(store: Store, table: str, ingest_ids: Sequence[str]) -> int:
+    return int(store.rows(f"DELETE FROM {table} WHERE list_contains(?, ingest_id)", [list(ingest_ids)])[0][0])
 
 
 def _append_table(store: Store, table: str, files: Sequence[Path]) -> int:
