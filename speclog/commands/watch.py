@@ -59,6 +59,8 @@ def _log(text: str) -> Path:
     path = Path(text)
     if path.is_dir():
         raise InputError(f"{text}: a directory; name one log in it")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{text}: not a file; watch a file that the server's output is written to (tee)")
     if path.exists() or "/" in text or path.suffix:
         return path
     found = sorted(Path("logs").glob(f"**/*{text}*.log"), key=lambda log: log.stat().st_mtime)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from speclog.ingest.sources import open_bytes
+from speclog.ingest.sources import open_bytes, read_once
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MANIFEST = b"SPECLOG_MANIFEST v=1 "
 
 def manifest_node(path: str) -> tuple[str, int] | None:
     """(session id, node) of the manifest near the top of a log; None without one that names its node."""
-    if path == "-":
+    if read_once(path):
         return None
     try:
         with open_bytes(path) as file:

@@ -12,6 +12,7 @@ from speclog.formats.server_args import recorded
 from speclog.formats.values import whole_number
 from speclog.ingest.doubts import doubts
 from speclog.ingest.session import Session
+from speclog.ingest.sources import read_once
 
 _LOG_ENDINGS = (".gz", ".zst", ".zstd", ".log", ".out", ".err", ".txt")
 
@@ -26,7 +27,7 @@ def stem(path: str) -> str:
 
 def find(path: str) -> list[Path]:
     """The sidecars of a log: ``<stem>.server_info.json``, ``<stem>.bench*.jsonl``, ``<stem>.bench*.txt``."""
-    if path == "-":
+    if read_once(path):
         return []
     folder, name = Path(path).parent, stem(path)
     found = [folder / f"{name}.server_info.json"]
@@ -62,7 +63,7 @@ def take(session: Session, path: Path) -> str | None:
 def standalone(path: str) -> Session | None:
     """A session of client results or a ``/server_info`` object alone; None when the file holds neither."""
     file = Path(path)
-    if path == "-" or not file.is_file() or file.stat().st_size > _MAX_STANDALONE:
+    if read_once(path) or file.stat().st_size > _MAX_STANDALONE:
         return None
     text = file.read_text(encoding="utf-8", errors="replace")
     size = file.stat().st_size

@@ -98,9 +98,14 @@ def open_bytes(path: str) -> IO[bytes] | io.RawIOBase:
     return Path(path).open("rb", buffering=0)
 
 
+def read_once(path: str) -> bool:
+    """Whether what a path gives can be read but once: standard input, a pipe; or not at all."""
+    return path == "-" or not Path(path).is_file()
+
+
 def written_at(path: str) -> datetime:
-    """When a log was last written to (now, for standard input): its lines are not newer."""
-    return datetime.now() if path == "-" else datetime.fromtimestamp(Path(path).stat().st_mtime)
+    """When a log was last written to (now, for a pipe): its lines are not newer."""
+    return datetime.now() if read_once(path) else datetime.fromtimestamp(Path(path).stat().st_mtime)
 
 
 class Pool:

@@ -165,22 +165,25 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 class _Pipe:
-    """Standard input as a tail: it ends."""
+    """Standard input, or a named pipe, as a tail: it ends."""
 
     restarted = False
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
         self.ended = False
+        self._fd = 0 if path == "-" else os.open(path, os.O_RDONLY)
 
     def read(self) -> bytes:
-        if not select.select([0], [], [], POLL_S)[0]:
+        if not select.select([self._fd], [], [], POLL_S)[0]:
             return b""
-        data = os.read(0, _BLOCK)
+        data = os.read(self._fd, _BLOCK)
         self.ended = not data
         return data
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Let go of it, if it was opened here."""
+        if self._fd:
+            os.close(self._fd)
 
 
 def whole_lines(
@@ -191,7 +194,8 @@ def whole_lines(
     Ends when ``stop()`` is true and nothing is left to read (or, on standard input, at its end). A line that
     a rotation cut in two is put together again.
     """
-    tail: Tail | _Pipe = _Pipe() if path == "-" else Tail(path)
+    is_pipe = path == "-" or (Path(path).exists() and not Path(path).is_file())
+    tail: Tail | _Pipe = _Pipe(path) if is_pipe else Tail(path)
     partial = b""
     try:
         while True:
@@ -201,7 +205,7 @@ def whole_lines(
                 if ending or (isinstance(tail, _Pipe) and tail.ended):
                     break
                 yield b""
-                if path != "-":
+                if not is_pipe:
                     time.sleep(poll_s)
                 continue
             if tail.restarted and partial and _LINE_START.match(data):

@@ -7,10 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from speclog.errors import SpeclogError
+from speclog.errors import SpeclogError, StoreError
 from speclog.ingest import sidecars
 from speclog.ingest.parallel import parsed_chunks
-from speclog.ingest.sources import written_at
+from speclog.ingest.sources import read_once, written_at
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 
 if TYPE_CHECKING:
@@ -104,6 +104,11 @@ class LogIngest:
                 with ThreadPoolExecutor(1, thread_name_prefix="insert") as inserter:
                     found[:] = self._stream(store, inserter, *first)
                 return
+            if read_once(self._path):
+                raise StoreError(
+                    f"{self._path}: another process wrote to the store meanwhile, and a pipe cannot be "
+                    "read again: nothing of it was kept; run the command again"
+                )
             with parsed_chunks(self._path) as again:  # a lake lost the transaction to another writer
                 from speclog.ingest.reader import LogReader
 
