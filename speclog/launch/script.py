@@ -3,6 +3,8 @@
 import re
 import shlex
 
+from speclog.console import clean
+from speclog.errors import UsageError
 from speclog.launch import server_args
 from speclog.launch.bench import arguments as bench_arguments
 from speclog.launch.endpoint import Endpoint
@@ -53,6 +55,9 @@ def _host(profile: Profile) -> str:
 
 
 def _environment(profile: Profile) -> str:
+    for name in (*profile.unset_env, *profile.env):
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise UsageError(f"{profile.name}: no shell can set the variable {clean(name)!r}; rename it")
     lines = [f"unset {name}" for name in profile.unset_env]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in profile.env.items()]
     if paths := folders(profile):

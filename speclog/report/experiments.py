@@ -33,8 +33,8 @@ def missing_run(section: Section, sections: Sequence[Section]) -> Missing | None
     if _made(section, sections):
         return _missing_baseline(section, naive) if section.fair is None else None
     confounders = naive.confounders()
-    wanted = [Wanted(factor.name, factor.baseline_value) for factor in confounders]
-    lines = commands(wanted, section.run.profile)
+    wanted = [Wanted(f.name, f.baseline_value, f.candidate_value) for f in confounders]
+    lines = commands(wanted, section.run.launched)
     gain = _gain(found) if found else None
     if lines is None or (isinstance(gain, Effect) and gain.gain.value <= 1):
         return None
@@ -55,8 +55,8 @@ def _made(section: Section, sections: Sequence[Section]) -> bool:
 def _missing_baseline(section: Section, naive: Pair) -> Missing | None:
     """The naive baseline under the candidate's settings, and what its step must take for it to pay."""
     confounders, level = naive.confounders(), naive.main_level
-    wanted = [Wanted(factor.name, factor.candidate_value) for factor in confounders]
-    lines = commands(wanted, naive.baseline.profile, "baseline")
+    wanted = [Wanted(f.name, f.candidate_value, f.baseline_value) for f in confounders]
+    lines = commands(wanted, naive.baseline.launched, "baseline")
     if lines is None:
         return None
     target = None

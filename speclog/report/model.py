@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from speclog.analysis.missing import Launched
+
 if TYPE_CHECKING:
     from speclog.analysis.attribution import Attribution
 
@@ -43,6 +45,12 @@ class Run:
     source: str
     first_line: int | None
     last_line: int | None
+    overlays: tuple[str, ...] = ()
+
+    @property
+    def launched(self) -> Launched | None:
+        """How `speclog launch` started it, as far as its manifest says; None when it says nothing."""
+        return Launched.of(self.profile, self.overlays, self.arm)
 
     @property
     def treatment(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from speclog.analysis.missing import both
 from speclog.analysis.repeats import needed
 from speclog.report import numbers, words
 from speclog.report.model import Pair, Report
@@ -75,25 +76,19 @@ def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
 
 
 def _launch(pair: Pair, repeats: int) -> str | None:
-    """Both arms by their launch profiles; None where a run has none."""
-    arms = [shlex.quote(run.profile) for run in (pair.baseline, pair.candidate) if run.profile]
-    if len(arms) < 2:
+    """Both arms as they were launched; None where one was not."""
+    arms = pair.baseline.launched, pair.candidate.launched
+    if arms[0] is None or arms[1] is None:
         return None
-    return f"speclog launch {' '.join(arms)}" + (f" --repeat {repeats}" if repeats > 1 else "")
+    return "\n".join(both(*arms, *(["--repeat", str(repeats)] if repeats > 1 else [])))
 
 
 def _prove(pair: Pair) -> tuple[str, str, str, None]:
     missing = sorted({factor.name for factor in pair.unknowns()})
-    arms = [shlex.quote(run.profile) for run in (pair.baseline, pair.candidate) if run.profile]
     names = " ".join(shlex.quote(run.name) for run in (pair.candidate, pair.baseline))
-    command = (
-        f"speclog launch {' '.join(arms)} --repeat 2"
-        if len(arms) == 2
-        else f"speclog annotate {names} env=complete machine=NAME workload=NAME"
-    )
     return (
         "Both arms again by `speclog launch`, or your word that nothing differed.",
         f"not recorded: {', '.join(missing)}",
-        command,
+        _launch(pair, 2) or f"speclog annotate {names} env=complete machine=NAME workload=NAME",
         None,
     )

@@ -43,10 +43,12 @@ def runs(store: Store) -> dict[str, Run]:
     sql = """
         SELECT run_id, name, tag, engine, version, model, speculative, algorithm, steps, topk, draft_tokens,
             served, end_reason, synthetic, started_at, windows, profile, arm, repeat, note, source,
-            first_line, last_line
+            first_line, last_line, overlays
         FROM run ORDER BY started_at NULLS LAST, name, run_id
     """
-    return {row["run_id"]: Run(**row) for row in query(store, sql)}
+    return {
+        row["run_id"]: Run(**row | {"overlays": tuple(row["overlays"] or ())}) for row in query(store, sql)
+    }
 
 
 def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
