@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import shlex
 from typing import TYPE_CHECKING
 
 from speclog.errors import UsageError
@@ -35,6 +36,45 @@ def resolve(store: Store, text: str) -> list[str]:
     if globbed:
         return globbed
     raise UsageError(_not_found(text, [name for _, name, _ in known], len(prefixed)))
+
+
+def plain(store: Store, text: str) -> list[str]:
+    """The runs without speculation that ``text`` names: what a candidate can be held against.
+
+    Raises UsageError as `resolve` does, and where every run that it names speculates, or may.
+    """
+    found = resolve(store, text)
+    known = _speculative(store, found)
+    if kept := [run_id for run_id in found if known[run_id] is False]:
+        return kept
+    if None in known.values():
+        raise UsageError(f"{text}: its log does not say whether it speculates; --vs names a run without")
+    named = "a run" if len(found) == 1 else f"{len(found)} runs"
+    raise UsageError(
+        f"{text}: {named} with speculation; --vs names the run without it, or the word `baseline` "
+        f"(to ask about this one: --run {shlex.quote(text)} --vs baseline)"
+    )
+
+
+def candidates(store: Store, text: str) -> list[str]:
+    """The runs that ``text`` names and that speculate, or may; those known not to are left out.
+
+    Raises UsageError as `resolve` does, and where nothing is left.
+    """
+    found = resolve(store, text)
+    known = _speculative(store, found)
+    if kept := [run_id for run_id in found if known[run_id] is not False]:
+        return kept
+    named = "a run" if len(found) == 1 else f"{len(found)} runs"
+    raise UsageError(
+        f"{text}: {named} without speculation; a candidate is a run with it "
+        f"(to compare with this one: --vs {shlex.quote(text)})"
+    )
+
+
+def _speculative(store: Store, run_ids: list[str]) -> dict[str, bool | None]:
+    sql = "SELECT run_id, speculative FROM run WHERE list_contains(?, run_id)"
+    return dict(store.rows(sql, [run_ids]))
 
 
 def _not_found(text: str, names: list[str], n_prefixed: int) -> str:

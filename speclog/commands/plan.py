@@ -27,6 +27,7 @@ from speclog.completion import BASELINE, RUN
 @click.pass_context
 def command(ctx: click.Context, vs: str, runs: tuple[str, ...], as_json: bool, script: bool) -> None:
     """Say which runs would settle what is unfair or unproven, and the commands that make them."""
+    from speclog.console import clean, warn
     from speclog.report import plan
     from speclog.report.gather import gather
     from speclog.store import snapshot
@@ -38,6 +39,8 @@ def command(ctx: click.Context, vs: str, runs: tuple[str, ...], as_json: bool, s
         lock_timeout=ctx.obj["lock_timeout"],
     )
     rows = plan.plan(report)
+    if left := plan.unseen(report):
+        warn(clean(left))
     if script:
         click.echo("#!/bin/bash\nset -euo pipefail")
         for candidate, _, run, _, lines, _ in rows:
@@ -55,7 +58,7 @@ def command(ctx: click.Context, vs: str, runs: tuple[str, ...], as_json: bool, s
             click.echo(f"    {_comment(line)}")
         click.echo()
     if not rows:
-        click.echo("nothing is missing: every candidate has a fair pair that is decided")
+        click.echo(plan.settled(report))
 
 
 def _comment(value: object) -> str:

@@ -28,7 +28,11 @@ Examples:
 @click.command("whatif", epilog=_EPILOG)
 @click.argument("candidate", type=RUN)
 @click.option(
-    "--vs", type=BASELINE, required=True, metavar="BASELINE", help="Plain run (id, name, tag or glob)."
+    "--vs",
+    type=BASELINE,
+    required=True,
+    metavar="BASELINE",
+    help="Plain run (id, name, tag or glob), or the word `baseline`: the fairest one.",
 )
 @click.option(
     "--ask",
@@ -87,11 +91,26 @@ def command(
 
 def _asked(store: Store, candidate: str, vs: str) -> Consultation:
     from speclog.report.consult import Consultation
-    from speclog.runs import resolve
+    from speclog.runs import candidates, plain
 
-    runs, baselines = resolve(store, candidate), resolve(store, vs)
+    runs = candidates(store, candidate)
+    baselines = _fairest(store, candidate, runs) if vs == "baseline" else plain(store, vs)
     _warn(store, runs, baselines)
     return Consultation(store, runs, baselines)
+
+
+def _fairest(store: Store, named: str, runs: list[str]) -> list[str]:
+    """The fairest plain run of the candidate and its repeats, as `speclog check` takes it; said on stderr."""
+    from speclog.analysis import baseline
+    from speclog.console import clean, say
+    from speclog.errors import UsageError
+
+    choice = baseline.load(store, candidates=runs[:1]).get(runs[0])
+    if choice is None or choice.row is None:
+        why = choice.note if choice is not None else "no run without speculation can be compared with it"
+        raise UsageError(f"{named}: {why}; ingest the log of one, or name a run with --vs")
+    say(clean(f"baseline: {choice.row['baseline_name']}, {choice.note}"))
+    return list(choice.repeats)
 
 
 def _print_steps(table: pl.DataFrame, fmt: str, max_batch_size: int | None) -> None:

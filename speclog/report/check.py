@@ -241,6 +241,10 @@ def _nothing(store: Store, vs: Sequence[str] | None, candidates: Sequence[str] |
                 f"the baseline is a {there} run, the candidate {here}: two engines do not define throughput "
                 "and accept length alike (--cross-engine compares anyway, and says so)"
             )
+        return (
+            "nothing to compare: no candidate serves the model of the baseline named, and decoded a token; "
+            "`speclog runs` lists what there is, --vs baseline looks for one"
+        )
     return "nothing to compare: no speculative run with a baseline of its model; `speclog runs`"
 
 

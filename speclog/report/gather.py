@@ -15,7 +15,8 @@ from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.progress import Step, silent
 from speclog.report.verdicts import Verdicts
-from speclog.runs import resolve
+from speclog.runs import candidates as named_candidates
+from speclog.runs import plain
 from speclog.store import snapshot
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def gather(
 
     ``vs`` names baselines as `runs.resolve` does, or is the word ``baseline``: every run without speculation.
     ``candidates`` names runs likewise; None means every speculative run.
-    ``step`` is told what is being done. Raises UsageError when a name fits no run.
+    ``step`` is told what is being done. Raises UsageError when a name fits no run, a baseline speculates or a
+    candidate does not.
     """
     with snapshot.taken(store):
         return _gather(store, vs, candidates, command, step)
@@ -88,7 +90,7 @@ def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: st
     _rank_settings(store, known, full)
     return Report(
         title=_title(full),
-        summary=_summary(sections),
+        summary=_summary(sections, everything=vs == "baseline" and candidates is None),
         command=command,
         store=store.target,
         version=__version__,
@@ -158,13 +160,13 @@ def _rank_settings(store: Store, known: Mapping[str, Run], sections: Sequence[Se
 def _candidates(store: Store, known: Mapping[str, Run], names: Sequence[str] | None) -> list[Run]:
     if names is None:
         return [run for run in known.values() if run.speculative]
-    ids = [run_id for name in names for run_id in resolve(store, name)]
+    ids = [run_id for name in names for run_id in named_candidates(store, name)]
     return [known[run_id] for run_id in dict.fromkeys(ids)]
 
 
 def _baselines(store: Store, known: Mapping[str, Run], vs: str) -> list[str]:
     if vs != "baseline":
-        return resolve(store, vs)
+        return plain(store, vs)
     return [run.run_id for run in known.values() if run.speculative is False and run.served]
 
 
@@ -214,6 +216,8 @@ def _misleads(pair: Pair, truth: Pair | None) -> bool:
 def _why_not(run: Run, asked: Sequence[Pair], named: frozenset[str] | None) -> str:
     if asked or not run.served:
         return ""
+    if run.speculative is None:
+        return "its log does not say whether it speculates"
     if named is not None:
         return "the baseline named is not a run without speculation of the same engine and model"
     return f"no {run.engine} run without speculation in the store serves this model and decoded a token"
@@ -247,7 +251,7 @@ def _title(sections: Sequence[Section]) -> str:
     return f"Does speculative decoding pay{about}?"
 
 
-def _summary(sections: Sequence[Section]) -> str:
+def _summary(sections: Sequence[Section], everything: bool) -> str:
     if len(sections) == 1:
         return sections[0].headline
     if not sections:
@@ -263,10 +267,22 @@ def _summary(sections: Sequence[Section]) -> str:
     wins = [section for section in sections if section.fair and _wins(section.fair)]
     said = f"{numbers.capital(numbers.count(len(sections), 'speculative run'))}: {', '.join(parts)}."
     if not any(section.fair for section in sections):
-        return (
-            f"{said} No pair in this store is proven to be the same experiment, so no speedup here is proven."
-        )
+        return f"{said} {_none_fair(sections, everything)}"
     return f"{said} On equal terms {numbers.count(len(wins), 'of them wins', 'of them win')}."
+
+
+def _none_fair(sections: Sequence[Section], everything: bool) -> str:
+    """That nothing is proven, and of what that is said: of the store, or of the runs that were named."""
+    if everything:
+        return (
+            "No pair in this store is proven to be the same experiment and has a batch size in common, so no "
+            "speedup here is proven."
+        )
+    others = [s for s in sections if any(pair.verdict == "fair" for pair in s.pairs)]
+    said = "No pair of the runs named is proven to be the same experiment, so no speedup here is proven"
+    if not others:
+        return f"{said}."
+    return f"{said}; the store holds fair pairs for {len(others)} of them: --vs baseline finds them."
 
 
 def _wins(pair: Pair) -> bool:

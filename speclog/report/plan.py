@@ -30,17 +30,32 @@ def plan(report: Report) -> list[tuple[object, ...]]:
         elif verdict == "fair" and section.chosen is not None:
             rows += [(name, verdict, *one) for one in _decide(section.chosen)]
         elif verdict == "no baseline":
-            rows.append(
-                (
-                    name,
-                    verdict,
-                    "A baseline: the same model without speculation.",
-                    section.why_not,
-                    None,
-                    None,
-                )
-            )
+            what = "A baseline: the same model without speculation."
+            rows.append((name, verdict, what, section.why_not, None, None))
+        elif verdict == "never served":
+            again = section.run.launched.command() if section.run.launched else None
+            why = f"its log ends ({section.run.end_reason}) before the first decode line"
+            rows.append((name, verdict, "The same run again.", why, again, None))
     return rows
+
+
+def settled(report: Report) -> str:
+    """What it means that nothing is planned: said of the candidates that were looked at."""
+    if not report.sections:
+        return (
+            "nothing to plan: the store holds no speculative run; `speclog ingest LOG` the log of a server "
+            "with speculative decoding, and of one without"
+        )
+    return "nothing is missing: every candidate looked at has a fair pair that is decided"
+
+
+def unseen(report: Report) -> str:
+    """The candidates that no plan was made for, and how to ask; empty when there are none."""
+    names = [section.run.name for section in report.brief]
+    if not names:
+        return ""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"not looked at: {', '.join(names[:3])}{more}; ask for them by --run NAME"
 
 
 def _alike(pair: Pair) -> tuple[str, str, str | None, None]:
@@ -52,9 +67,12 @@ def _alike(pair: Pair) -> tuple[str, str, str | None, None]:
 
 
 def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
-    """Repeats for a fair pair that is level and not shown to be equal; nothing for any other."""
+    """Repeats for a fair pair that is level and not shown to be equal; both arms where it has no number."""
     level = pair.main_level
-    if level is None or not level.tie or level.equivalent:
+    if level is None:
+        why = next((one.refused for one in pair.levels if one.refused), "no common batch size")
+        return [("Both arms again, at one batch size and the same lengths.", why, _launch(pair, 1), None)]
+    if not level.tie or level.equivalent:
         return []
     if level.speedup is None or level.speedup_lo is None or level.speedup_hi is None:
         return []
@@ -77,10 +95,10 @@ def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
 
 def _launch(pair: Pair, repeats: int) -> str | None:
     """Both arms as they were launched; None where one was not."""
-    arms = pair.baseline.launched, pair.candidate.launched
-    if arms[0] is None or arms[1] is None:
+    base, spec = pair.baseline.launched, pair.candidate.launched
+    if base is None or spec is None:
         return None
-    return "\n".join(both(*arms, *(["--repeat", str(repeats)] if repeats > 1 else [])))
+    return "\n".join(both(base, spec, *(["--repeat", str(repeats)] if repeats > 1 else [])))
 
 
 def _prove(pair: Pair) -> tuple[str, str, str, None]:

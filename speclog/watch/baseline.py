@@ -18,14 +18,14 @@ def stored_baseline(target: str, vs: str | None, lock_timeout: float) -> tuple[d
     """Lines of a baseline by batch size, and a sentence that says which run it is or why there is none.
 
     ``vs`` None takes the newest run without speculation. Raises UsageError when a named run is not in the
-    store; a missing or busy store is no error unless a run was named: a watcher shows the rest.
+    store or speculates; a missing or busy store is no error unless a run was named: a watcher shows the rest.
     """
-    from speclog.runs import resolve
+    from speclog.runs import plain
     from speclog.store import open_store
 
     try:
         with open_store(target, lock_timeout=lock_timeout) as store:
-            found = resolve(store, vs) if vs and vs != "baseline" else [row[0] for row in store.rows(_PLAIN)]
+            found = plain(store, vs) if vs and vs != "baseline" else [row[0] for row in store.rows(_PLAIN)]
             lines = store.rows(_LINES, [found[-1] if vs and vs != "baseline" else found[0]]) if found else []
     except UsageError:
         raise

@@ -59,4 +59,4 @@ def test_plan_asks_for_repeats_of_a_level_pair(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "t.duckdb"), read_only=False) as store:
         append_all(store, [baseline("base", round_ms=4.8), candidate("won", round_ms=7.0)])
     done = CliRunner().invoke(cli, ["--store", str(tmp_path / "t.duckdb"), "plan"])
-    assert done.stdout == "nothing is missing: every candidate has a fair pair that is decided\n"
+    assert done.stdout == "nothing is missing: every candidate looked at has a fair pair that is decided\n"
