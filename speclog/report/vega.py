@@ -15,8 +15,6 @@ def bundle() -> str:
     """
     from importlib.metadata import version
 
-    import vl_convert
-
     made_by = version("vl-convert-python")
     kept = cached.directory() / f"vega-{made_by}.js"
     try:
@@ -25,6 +23,8 @@ def bundle() -> str:
             return text
     except OSError:
         pass
+    import vl_convert
+
     text = vl_convert.javascript_bundle(_SNIPPET).replace("</script", "<\\/script") + _end(made_by)
     cached.keep(kept, text)
     return text
