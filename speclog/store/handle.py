@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 T = TypeVar("T")
-
-HOLD_S = 1.0
-"""How long a reader in many steps keeps a file before it lets a waiting writer in, between two queries."""
-
-GAP_S = 0.06
-"""How long it stays away: a waiter looks every few hundredths of a second."""
 
 
 class _ArrowStream:
@@ -51,12 +44,7 @@ class Store:
         self._in_transaction = False
         self._identity = self._file_identity()
         self.target = str(target)
-        self._gives_way = False
         self._holding = False
-        self._opened_at = time.monotonic()
-        self._seen: tuple[object, ...] = ()
-        self.changed = False
-        """Whether another process wrote between two of this one's queries (``give_way`` of `open_store`)."""
         self.prepared = ""
         """What opening it did, in words: created, migrated, views refreshed ..."""
 
@@ -78,7 +66,6 @@ class Store:
         store fails.
         """
         self._inspect(sql)
-        self._let_others_in()
         with self._translated():
             names, rows = self._patiently(lambda: self._fetch(sql, params))
         if rows is None:
@@ -123,7 +110,6 @@ class Store:
         a Float64 when it does not fit. Raises UsageError when the SQL is wrong or two columns share a name.
         """
         self._inspect(sql)
-        self._let_others_in()
         with self._translated():
             return self._patiently(lambda: self._frame(sql, params))
 
@@ -291,42 +277,17 @@ class Store:
             self._parsed, read_only=self._read_only, create=False, lock_timeout=self._lock_timeout
         )
 
-    def give_way(self) -> None:
-        """From here on leave the file for a moment, between two queries, when it was held for `HOLD_S`."""
-        self._gives_way = not self.is_lake
-        self._seen = self._newest() if self._gives_way else ()
-
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Queries that share temporary tables: no writer is let in between them (see ``give_way``).
+        """Queries that share temporary tables: a lake's connection that is lost meanwhile is not replaced.
 
-        A lake's connection that is lost meanwhile is not replaced, for the tables are lost with it.
+        The tables would be lost with it; the query fails with StoreError instead.
         """
-        before = self._gives_way, self._holding
-        self._gives_way, self._holding = False, True
+        before, self._holding = self._holding, True
         try:
             yield
         finally:
-            self._gives_way, self._holding = before
-
-    def _let_others_in(self) -> None:
-        if not self._gives_way or time.monotonic() - self._opened_at < HOLD_S:
-            return
-        self._connection.close()
-        time.sleep(GAP_S)
-        self._opened_at = time.monotonic() + self._lock_timeout  # what follows is not interrupted again
-        self._connection = engine.connect(
-            self._parsed, read_only=True, create=False, lock_timeout=self._lock_timeout
-        )
-        schema.prepare(self, writable=False)
-        self.changed = self.changed or self._newest() != self._seen
-        self._opened_at = time.monotonic()
-
-    def _newest(self) -> tuple[object, ...]:
-        return self.rows(
-            "SELECT (SELECT (count(*), max(ingested_at)) FROM raw_ingest), "
-            "(SELECT (count(*), max(annotated_at)) FROM raw_annotation)"
-        )[0]
+            self._holding = before
 
     def _file_identity(self) -> tuple[int, int] | None:
         if self.is_lake:
@@ -402,15 +363,13 @@ def open_store(
     read_only: bool = True,
     lock_timeout: float = 20.0,
     sandbox: bool = False,
-    give_way: bool = False,
 ) -> Iterator[Store]:
     """Open a store, install or refresh its schema when writing, and close it at the end of the block.
 
     ``target`` is what ``--store`` takes: a path (optionally ``duckdb:path``), ``ducklake:postgres:...`` or
     ``ducklake:sqlite:FILE``. A missing store is created when writing and is a StoreError when reading. Waits
     up to ``lock_timeout`` seconds for another process's lock. ``sandbox`` is for SQL that a person typed:
-    only queries, and nothing outside the store can be read or written. ``give_way`` is for reading in many
-    steps: a writer that waits for the file gets it between two queries, and `Store.changed` tells.
+    only queries, and nothing outside the store can be read or written.
     """
     parsed = parse_target(target)
     made = (
@@ -421,8 +380,6 @@ def open_store(
             store.prepared = schema.CREATED
         if sandbox:
             store.enter_sandbox()
-        if give_way and read_only:
-            store.give_way()
         yield store
 
 

@@ -9,7 +9,7 @@ import pytest
 from speclog.analysis import baseline
 from speclog.ingest.api import ingest_paths
 from speclog.report.gather import gather
-from speclog.store import Store, handle, open_store
+from speclog.store import Store, open_store
 
 
 @pytest.fixture
@@ -98,13 +98,10 @@ def test_no_baseline_of_the_model_and_a_choice_among_some(judged: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_report_takes_the_baseline_that_check_takes(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(handle, "HOLD_S", 0.0)  # writers are let in wherever they may be
+def test_the_report_takes_the_baseline_that_check_takes(tmp_path: Path, root: Path) -> None:
     target = str(tmp_path / "s.duckdb")
     ingest_paths([root / "examples" / "logs"], store_target=target)
-    with open_store(target, give_way=True) as store:
+    with open_store(target) as store:
         report = gather(store, vs="baseline", candidates=None, command="test")
         choices = baseline.load(store)
     sections = [section for section in [*report.sections, *report.brief] if section.chosen]
