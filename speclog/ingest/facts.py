@@ -80,11 +80,16 @@ def _plan(engine: str, kind: str) -> _Plan | None:
     return _Plan(facts, versions, rule) if facts or versions or rule else None
 
 
+_MAX_LOADS = 1000
+
+
 def _weight(session: Session, line_no: int, record: Record) -> None:
     """The target's weights come first on each rank; the draft's line differs only in its model class."""
     gb = record.fields.get("mem_usage_gb")
     rank = record.prefix.rank
     session.weights[rank] += 1
+    if len(session.loads) < _MAX_LOADS:
+        session.loads.append((line_no, rank))
     if gb is not None and session.weights[rank] == 1:
         session.set_fact("weight.target_gb", gb, "log", line_no)
         session.set_fact("model.class", record.fields.get("model_class"), "log", line_no)

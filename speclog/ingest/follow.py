@@ -88,23 +88,26 @@ class _Follower:
     def flush(self, *, last: bool = False) -> list[IngestSummary]:
         """Write what is new; summaries of all sessions. ``last``: also what the next line could change."""
         from speclog.ingest.build import Origin, row_frames, session_frames
-        from speclog.store import open_store
+        from speclog.store import open_store, removal
 
         sessions = self.reader.finish()
         if not sessions:
             return [IngestSummary(self.path, "unusable", detail=why_nothing(self.reader))]
         names = self._names(sessions)
         if self.fresh or (last and self.reader.buffer.size):
-            live = [s for s in sessions if s.index not in self._done]
-            rows = row_frames(self.reader.buffer.take(all_events=last), self.reader.sessions)
+            mixed = [s for s in sessions if s.strangers]
+            live = [s for s in sessions if s.index not in self._done and not s.strangers]
+            drop = [s.index for s in mixed]
+            rows = row_frames(self.reader.buffer.take(drop=drop, all_events=last), self.reader.sessions)
             for session in live:
                 session.flushed = True
             origin = Origin(self.path, names)
             with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
                 store.append(rows | session_frames(live, origin, self._written), sum_up=last)
+                removal.remove(store, [s.run_id for s in mixed if s.flushed])
             self._done |= {s.index for s in live if s.followed}
             self.fresh = False
-        return [summarise(self.path, s, names[s.index], None, []) for s in sessions]
+        return [summarise(self.path, s, names[s.index], s.strangers or None, []) for s in sessions]
 
     def _names(self, sessions: list[Session]) -> dict[int, str]:
         name = "stdin" if self.path == "-" else stem(self.path)

@@ -55,7 +55,12 @@ def ingest_group(
         for path, reader, sessions in found
         if not sessions
     ]
-    usable = [(path, reader, sessions) for path, reader, sessions in found if sessions]
+    missing += [
+        summarise(path, sessions[0], _name(path), sessions[0].strangers, [])
+        for path, _, sessions in found
+        if sessions and sessions[0].strangers
+    ]
+    usable = [one for one in found if one[2] and not one[2][0].strangers]
     if not usable:
         return missing
     _, _, (main, *_) = usable[0]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speclog.formats.block import padded
+from speclog.ingest import strangers
 from speclog.ingest.batches import ChunkParser, Parsed
 from speclog.ingest.rows import Buffer
 from speclog.ingest.series import put
@@ -99,4 +100,5 @@ class LogReader:
             session.size = following.first_byte - session.first_byte
         self.sessions[-1].last_line = self.lines
         self.sessions[-1].size = self.bytes - self.sessions[-1].first_byte
+        strangers.find(self.sessions)
         return [session for session in self.sessions if session.begun]

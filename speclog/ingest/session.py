@@ -71,6 +71,11 @@ class Session:
     n_prefills: int = 0
     n_events: int = 0
     n_profile: int = 0
+    n_accept: int = 0  # decode lines with an accept length
+    first_batch_line: int = 0
+    foreign_line: int = 0  # the first measurement of another engine among its lines
+    loads: list[tuple[int, str]] = field(default_factory=list)  # lines that end the loading of weights, rank
+    strangers: str = ""  # why its lines are those of two servers
     duplicates: int = 0
     last_window_line: int = 0
     layout: set[str] = field(default_factory=set)  # what its lines showed, for version inference

@@ -85,6 +85,10 @@ class Splitter:
         if kind.shape == "pieces":  # the column reader left it: it was cut short
             session.miss(found.message)
             return
+        if kind.engine and session.engine and kind.engine != session.engine:
+            if kind.table == "decode_window":
+                session.foreign_line = session.foreign_line or line_no
+            return
         if kind.engine and not kind.joins:
             session.engine = session.engine or kind.engine
             session.identity = session.identity or whole_line(time, rank, text)

@@ -286,4 +286,11 @@ def _count(table: str, frame: pl.DataFrame, sessions: Sequence[Session]) -> None
         known = ts if whole else ts[start:stop].drop_nulls()
         places = (start, stop - 1) if whole else (0, len(known) - 1)
         first, last = (known[place] if len(known) else None for place in places)
-        sessions[index].add_batches(table, stop - start, first, last, line_no[stop - 1])
+        session = sessions[index]
+        session.add_batches(table, stop - start, first, last, line_no[stop - 1])
+        session.first_batch_line = min(session.first_batch_line or line_no[start], line_no[start])
+        if session.engine != "sglang":
+            session.foreign_line = session.foreign_line or line_no[start]
+        if table == _WINDOWS and "accept_len_raw" in frame.columns:
+            accept = frame["accept_len_raw"][start:stop]
+            session.n_accept += len(accept) - accept.null_count()

@@ -45,6 +45,9 @@ class IngestSummary:
         return asdict(self)
 
 
+_STATUS = {None: "ingested", "removed": "removed"}
+
+
 def summarise(
     path: str, session: Session, name: str, state: str | None, notes: Iterable[str]
 ) -> IngestSummary:
@@ -65,7 +68,7 @@ def summarise(
         detail = str(state)
     return IngestSummary(
         path=path,
-        status={None: "ingested", "removed": "removed"}.get(state, "unchanged"),
+        status="unusable" if session.strangers else _STATUS.get(state, "unchanged"),
         run=name,
         run_id=session.run_id,
         engine=session.engine,

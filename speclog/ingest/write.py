@@ -202,7 +202,10 @@ def without_repeats(sessions: Sequence[Session]) -> list[Session]:
 
 
 def known_states(store: Store, sessions: Sequence[Session]) -> dict[int, str | None]:
-    """What the store knows of sessions, by their index: `Store.known`, asked once for all that are new."""
+    """What the store knows of sessions, by their index: `Store.known`, asked once for all that are new.
+
+    Of a session that is none - its lines are those of two servers - why not.
+    """
     from speclog.ingest.build import PARSER_VERSION
 
     rows = store.rows(
@@ -210,10 +213,12 @@ def known_states(store: Store, sessions: Sequence[Session]) -> dict[int, str | N
         [[s.run_id for s in sessions]],
     )
     seen = {run_id for (run_id,) in rows}
-    return {
-        s.index: store.known(s.run_id, s.digest.hexdigest(), PARSER_VERSION) if s.run_id in seen else None
-        for s in sessions
-    }
+
+    def state(s: Session) -> str | None:
+        known = not s.strangers and s.run_id in seen
+        return store.known(s.run_id, s.digest.hexdigest(), PARSER_VERSION) if known else s.strangers or None
+
+    return {s.index: state(s) for s in sessions}
 
 
 class _NothingNew(Exception):
