@@ -49,10 +49,14 @@ def plain(store: Store, text: str) -> list[str]:
         return kept
     if None in known.values():
         raise UsageError(f"{text}: its log does not say whether it speculates; --vs names a run without")
-    named = "a run" if len(found) == 1 else f"{len(found)} runs"
-    raise UsageError(
-        f"{text}: {named} with speculation; --vs names the run without it, or the word `baseline` "
-        f"(to ask about this one: --run {shlex.quote(text)} --vs baseline)"
+    raise UsageError(not_plain(text, len(found)))
+
+
+def not_plain(text: str, n: int) -> str:
+    """What is said of a baseline ``text`` that names ``n`` runs with speculation."""
+    return (
+        f"{text}: {'a run' if n == 1 else f'{n} runs'} with speculation; --vs names the run without it, or "
+        f"the word `baseline` (to ask about this one: --run {shlex.quote(text)} --vs baseline)"
     )
 
 

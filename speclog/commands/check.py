@@ -115,7 +115,7 @@ def command(
         with snapshot.taken(store):
             found = check(
                 store,
-                vs=None if vs == "baseline" else _baselines(store, vs, cross_engine),
+                vs=None if vs == "baseline" else _resolved(store, [vs]),
                 candidates=_candidates(store, runs, cross_engine) if runs else None,
                 reasons=reasons,
                 fail_on=wanted,
@@ -163,12 +163,6 @@ def _resolved(store: Store, names: Sequence[str]) -> list[str]:
     from speclog.runs import resolve
 
     return list(dict.fromkeys(run_id for text in names for run_id in resolve(store, text)))
-
-
-def _baselines(store: Store, vs: str, cross_engine: bool) -> list[str]:
-    from speclog.runs import plain, resolve
-
-    return resolve(store, vs) if cross_engine else plain(store, vs)
 
 
 def _candidates(store: Store, names: Sequence[str], cross_engine: bool) -> list[str]:

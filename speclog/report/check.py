@@ -10,6 +10,7 @@ from speclog.analysis import baseline, golden, staleness
 from speclog.errors import UsageError
 from speclog.report import rows
 from speclog.report.model import Row
+from speclog.runs import not_plain
 from speclog.store import snapshot
 
 if TYPE_CHECKING:
@@ -241,6 +242,10 @@ def _nothing(store: Store, vs: Sequence[str] | None, candidates: Sequence[str] |
                 f"the baseline is a {there} run, the candidate {here}: two engines do not define throughput "
                 "and accept length alike (--cross-engine compares anyway, and says so)"
             )
+        sql = "SELECT name, speculative FROM run WHERE list_contains(?, run_id) ORDER BY name"
+        named = store.rows(sql, [list(vs)])
+        if named and all(speculative for _, speculative in named):
+            return not_plain(named[0][0], len(named))
         return (
             "nothing to compare: no candidate serves the model of the baseline named, and decoded a token; "
             "`speclog runs` lists what there is, --vs baseline looks for one"

@@ -46,6 +46,7 @@ class Measured:
     n_clean: int | None
     tau: float | None
     round_ms: float | None
+    round_mad_ms: float | None
     tok_s: float | None
 
 
@@ -76,11 +77,11 @@ def gather_index(store: Store, out_dir: Path) -> Index:
 
 def _measured(store: Store) -> list[Measured]:
     sql = """
-        SELECT run_id, batch_size, n_clean, tau, round_ms, tok_s FROM level WHERE n_clean > 0
+        SELECT run_id, batch_size, n_clean, tau, round_ms, round_mad_ms, tok_s FROM level WHERE n_clean > 0
         QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY batch_size) = 1
     """
     found = {row["run_id"]: row for row in rows.query(store, sql)}
-    names = ("batch_size", "n_clean", "tau", "round_ms", "tok_s")
+    names = ("batch_size", "n_clean", "tau", "round_ms", "round_mad_ms", "tok_s")
     return [
         Measured(run, *(found.get(run.run_id, {}).get(name) for name in names))
         for run in rows.runs(store).values()
@@ -160,6 +161,7 @@ def _points(group: Sequence[Measured], changed: dict[str, list[str]]) -> list[Ro
             "run": one.run.name,
             "version": one.run.version or "unknown",
             "round_ms": one.round_ms,
+            "round_mad_ms": one.round_mad_ms,
             "tok_s": one.tok_s,
             "tau": one.tau,
             "n_clean": one.n_clean,

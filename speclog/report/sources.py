@@ -49,7 +49,7 @@ def of_configuration(run: Run, batch_size: int) -> str:
     }  # fmt: skip
     alike = " AND ".join(f"{name} IS NOT DISTINCT FROM {_literal(value)}" for name, value in wanted.items())
     topk = f"= {run.topk}" if run.topk is not None and run.topk > 1 else "<= 1"
-    columns = "started_at, run, version, round_ms, tok_s, tau, n_clean"
+    columns = "started_at, run, version, round_ms, round_mad_ms, tok_s, tau, n_clean"
     where = f"batch_size = {batch_size} AND {alike} AND coalesce(topk, 1) {topk}"
     return _sql(
         f"{columns} FROM ({_FIRST}) JOIN run USING (run_id) WHERE {where} ORDER BY started_at, run_id"

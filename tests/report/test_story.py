@@ -310,3 +310,11 @@ def test_without_a_baseline_it_says_so_and_gives_no_number(tmp_path: Path, examp
     assert document["candidates"][0]["verdict"] == "no baseline"
     assert document["candidates"][0]["comparisons"] == []
     assert "No baseline" in report_text(target, vs="baseline", fmt="html")
+
+
+def test_the_index_marks_the_lost_and_the_restored_tuning(store: str, tmp_path: Path) -> None:
+    with open_store(store) as opened:
+        trends = gather_index(opened, tmp_path).trends
+    (chart,) = (one for one in trends if isinstance(one, Chart))
+    assert "two steps, the last 29 % faster at baseline-retuned (NCCL_ALGO" in chart.title
+    assert "steady" not in chart.title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
+from math import hypot, inf, sqrt
 from typing import Any
 
 from speclog.report import numbers
@@ -12,24 +12,33 @@ from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Row
 
 QUESTION = "Did this configuration get slower or faster?"
-COLUMNS = ("started_at", "run", "version", "round_ms", "tok_s", "tau", "n_clean", "step", "named")
+COLUMNS = (
+    "started_at", "run", "version", "round_ms", "low_ms", "high_ms", "tok_s", "tau", "n_clean", "step",
+    "named",
+)  # fmt: skip
 NOTABLE = 0.02
-"""Relative step between neighbours below which nothing is called a change."""
-SPREADS = 4.0
-"""...and it must exceed this many median absolute differences between neighbours."""
+"""Relative difference below which nothing is called a change."""
+SURE = 4.0
+"""...and it must exceed this many standard errors of the two rounds: the steps are looked for..."""
+SCATTER = 8.5
+"""...and this many lower quartiles of the differences between starts whose records say the same: four
+standard deviations of a start if they are normal. A quartile, so that unrecorded steps do not raise it."""
+REPEATS = 3
+"""Fewer such differences say nothing about what starts differ by."""
 
 
 def chart(number: int, about: tuple[str, str, str, int], points: Sequence[Row]) -> Chart | Absent:
     """Round time of the runs of one configuration by start time.
 
     ``about``: model, speculation, launch profile, batch size. ``points``: started_at, run, version, round_ms,
-    tok_s, tau, n_clean and ``changed``, what the records say changed since the run before.
+    round_mad_ms, tok_s, tau, n_clean and ``changed``, what the records say changed since the run before.
     """
-    steps = change_points([row["round_ms"] for row in points])
+    steps = change_points(points)
     listed = [
         {
             **row,
             "started_at": row["started_at"].isoformat(),
+            **_span(row),
             "step": steps[place],
             "named": name(row["changed"]) if steps[place] is not None else "",
         }
@@ -41,10 +50,11 @@ def chart(number: int, about: tuple[str, str, str, int], points: Sequence[Row]) 
     parts = (named, treatment, profile and f"profile {profile}", f"batch {size}")
     what = ", ".join(part for part in parts if part)
     title = f"{what}: {_answer(listed)}"
-    rule = f"more than {100 * NOTABLE:.0f} % and {SPREADS:.0f} times their usual difference"
     note = (
-        f"A step is marked where neighbours differ by {rule}; its name is what the two runs' records say "
-        "changed, and nothing when they say nothing."
+        f"A step is marked where a round differs from the one before by more than {100 * NOTABLE:.0f} %, by "
+        f"{SURE:.0f} standard errors of the two (whiskers: two; from the spread of clean windows, two "
+        f"windows counted as one) and by what starts with the same records differ by{_known(points)}. Its "
+        "name is what the two runs' records say changed, and nothing when they say nothing."
     )
     return Chart(
         rows.name,
@@ -57,11 +67,55 @@ def chart(number: int, about: tuple[str, str, str, int], points: Sequence[Row]) 
     )
 
 
-def change_points(values: Sequence[float]) -> list[float | None]:
-    """For each value the relative step from the one before where that is a change, else None."""
-    moves = [after / before - 1 for before, after in pairwise(values)]
-    usual = median(abs(move) for move in moves) if moves else 0.0
-    return [None] + [move if abs(move) > max(NOTABLE, SPREADS * usual) else None for move in moves]
+def change_points(points: Sequence[Row]) -> list[float | None]:
+    """For each run the relative step of its round from the run before where that is a change, else None.
+
+    ``points`` are rows of round_ms, round_mad_ms, n_clean and changed, in order of start. What a step must
+    exceed comes from the two runs and from starts that record the same, never from the steps: a history of
+    three runs that goes up and back has two steps.
+    """
+    usual = _scatter(points)
+    found: list[float | None] = [None]
+    for before, after in pairwise(points):
+        move = after["round_ms"] / before["round_ms"] - 1
+        error = hypot(_error(before), _error(after) * after["round_ms"] / before["round_ms"])
+        found.append(move if abs(move) > max(NOTABLE, SURE * error, usual or 0.0) else None)
+    return found
+
+
+def _error(row: Row) -> float:
+    """Relative standard error of a median round: from the windows' MAD, two windows counted as one.
+
+    1.4826 MAD is a standard deviation, and a median's error is 1.2533 that of a mean (both: normal windows).
+    Infinite with a single window, or an unknown spread.
+    """
+    mad, n = row.get("round_mad_ms"), row.get("n_clean") or 0
+    if mad is None or n < 2:
+        return inf
+    return float(1.2533 * 1.4826 * mad / sqrt(n / 2) / row["round_ms"])
+
+
+def _scatter(points: Sequence[Row]) -> float | None:
+    """What starts that record the same may differ by; None where too few say so."""
+    same = sorted(
+        abs(after["round_ms"] / before["round_ms"] - 1)
+        for before, after in pairwise(points)
+        if not after.get("changed")
+    )
+    return SCATTER * same[len(same) // 4] if len(same) >= REPEATS else None
+
+
+def _known(points: Sequence[Row]) -> str:
+    usual = _scatter(points)
+    return f" ({100 * usual:.1f} %)" if usual is not None else " (too few of them here)"
+
+
+def _span(row: Row) -> Row:
+    """Two standard errors around a round; None where there is no interval."""
+    error = _error(row)
+    if error == inf:
+        return {"low_ms": None, "high_ms": None}
+    return {"low_ms": row["round_ms"] * (1 - 2 * error), "high_ms": row["round_ms"] * (1 + 2 * error)}
 
 
 def name(changed: Sequence[str], limit: int = 4) -> str:
@@ -75,11 +129,25 @@ def name(changed: Sequence[str], limit: int = 4) -> str:
 def _answer(listed: Sequence[Row]) -> str:
     steps = [row for row in listed if row["step"] is not None]
     if not steps:
-        return f"steady over {numbers.count(len(listed), 'run')}"
+        return _without_steps(listed)
     last = steps[-1]
     moved = "slower" if last["step"] > 0 else "faster"
     words = f"{abs(100 * last['step']):.0f} % {moved} at {last['run']} ({last['named']})"
     return words if len(steps) == 1 else f"{numbers.count(len(steps), 'step')}, the last {words}"
+
+
+def _without_steps(listed: Sequence[Row]) -> str:
+    """That no neighbours differ; a slow drift adds up to what a step would have been."""
+    rounds = [row["round_ms"] for row in listed]
+    runs = numbers.count(len(rounds), "run")
+    ends = change_points([{**listed[0], "changed": ["-"]}, {**listed[-1], "changed": ["-"]}])[1]
+    if ends is not None:
+        moved = "slower" if ends > 0 else "faster"
+        return f"no single step, but {abs(100 * ends):.1f} % {moved} from the first of {runs} to the last"
+    unsure = sum(row["low_ms"] is None for row in listed)
+    doubt = f"; {numbers.count(unsure, 'has', 'have')} one clean window or none and cannot be judged"
+    spread = 100 * (max(rounds) / min(rounds) - 1)
+    return f"no step over {runs}, which lie within {spread:.1f} %{doubt if unsure else ''}"
 
 
 def _draw() -> Any:
@@ -90,6 +158,8 @@ def _draw() -> Any:
         alt.Tooltip("started_at:T", title="started", format="%Y-%m-%d %H:%M"),
         alt.Tooltip("version:N"),
         alt.Tooltip("round_ms:Q", format=".3f", title="round (ms)"),
+        alt.Tooltip("low_ms:Q", format=".3f", title="from"),
+        alt.Tooltip("high_ms:Q", format=".3f", title="to"),
         alt.Tooltip("tok_s:Q", format=",.1f", title="tok/s"),
         alt.Tooltip("named:N", title="changed here"),
     ]
@@ -104,4 +174,7 @@ def _draw() -> Any:
         shape=alt.condition("datum.step !== null", alt.value("diamond"), alt.value("circle")),
         size=alt.condition("datum.step !== null", alt.value(150), alt.value(45)),
     )
-    return alt.layer(line, points)
+    span = whole.mark_rule(color=base.INK, strokeWidth=1.5).encode(
+        y=alt.Y("low_ms:Q", title="round (ms)", scale=alt.Scale(zero=False)), y2="high_ms:Q"
+    )
+    return alt.layer(line, span, points)
