@@ -20,6 +20,7 @@ from speclog.formats.spec import Kind, batch_kinds
 from speclog.formats.texts import Lines, TextReader, whole_line
 
 _MAX_LAYOUTS = 64
+_FEW = 256  # lines that are read singly without more ado
 _DTYPE = {"int": pl.Int64(), "float": pl.Float64(), "percent": pl.Float64(), "bool": pl.Boolean()}
 
 
@@ -58,6 +59,8 @@ class BatchReader:
         rest = np.arange(block.height)
         for layout in list(self.layouts):
             rest = _take(layout, block, rest, into)
+        if len(rest) > _FEW:
+            rest = self._look_ahead(block, rest, texts, into)
         others = Lines(block.numbers[rest].tolist(), *texts.read(block.slices(rest)))
         maybe = [i for i, text in enumerate(others.texts) if text.batch and not text.noise]
         if maybe:
@@ -65,6 +68,22 @@ class BatchReader:
             others = others.only(np.flatnonzero(np.isin(rest, left)).tolist())
             rest = left
         return rest, others
+
+    def _look_ahead(self, block: Block, rest: Places, texts: TextReader, into: Batches) -> Places:
+        """Learn from some of very many lines: what has their layouts need not be looked at singly."""
+        known = -1
+        while len(rest) > _FEW and len(self.layouts) > known:
+            known = len(self.layouts)
+            for row in rest[:: len(rest) // _FEW].tolist():
+                line = block.text(row)
+                kind = kind_in(line)
+                if kind is not None and not texts.is_noise(line):
+                    left = dict.fromkeys(rest.tolist())
+                    self._learn(block, left, line, kind, into)
+                    rest = np.fromiter(left, np.int64, len(left))
+                if len(self.layouts) > known:
+                    break
+        return rest
 
     def _read_singly(
         self, block: Block, rest: Places, others: Lines, maybe: list[int], into: Batches
@@ -75,12 +94,17 @@ class BatchReader:
         for i in maybe:
             line = whole_line(others.times[i], others.ranks[i], others.texts[i])
             kind = kind_in(line)
-            if kind is None or rows[i] not in left:  # a layout learnt meanwhile has read it
-                continue
+            if kind is None or not others.texts[i].batch or rows[i] not in left:
+                continue  # rows not left: a layout learnt meanwhile has read them
             self._learn(block, left, line, kind, into)
-            if rows[i] in left and (row := engine_row(others.numbers[i], line, kind)) is not None:
-                into.slow.setdefault(kind.table, []).append(row)
-                del left[rows[i]]
+            if rows[i] not in left:
+                continue
+            row = engine_row(others.numbers[i], line, kind)
+            if row is None:
+                others.texts[i].batch = False  # nor is it one when it is printed again
+                continue
+            into.slow.setdefault(kind.table, []).append(row)
+            del left[rows[i]]
         return np.fromiter(left, np.int64, len(left))
 
     def _learn(self, block: Block, left: dict[int, None], line: str, kind: Kind, into: Batches) -> None:

@@ -96,7 +96,7 @@ class TextReader:
     """Reads lines and remembers texts (safe to share among threads)."""
 
     def __init__(self, is_noise: Callable[[str], bool]) -> None:
-        self._is_noise = is_noise
+        self.is_noise = is_noise
         self._times: dict[bytes, Time] = {}
         self._ranks: dict[bytes, Rank] = {}
         self._texts: dict[bytes, Text] = {}  # behind time and rank
@@ -161,7 +161,7 @@ class TextReader:
             raw,
             message,
             found=understand(message),
-            noise=self._is_noise(line),
+            noise=self.is_noise(line),
             batch=batch_heads().search(line) is not None,
             blank=not message or message.isspace(),
         )

@@ -14,7 +14,7 @@ from speclog.formats.block import Block, Places, block_of
 from speclog.formats.columns import Batches, BatchReader
 from speclog.formats.texts import Lines, TextReader
 from speclog.ingest.cleaning import clean
-from speclog.ingest.lines import Sieve, Sifted
+from speclog.ingest.lines import Sieve, Sifted, blank_lines_at_end
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,13 +71,19 @@ class ChunkParser:
     def __post_init__(self) -> None:
         self._texts = TextReader(self.sieve.is_noise)
 
-    def parse(self, buffers: Iterable[Buffer], release: Callable[[bytearray], object] = id) -> Parsed:
-        """Read a stretch, given as buffers of whole lines; ``release`` takes those no more needed."""
+    def parse(
+        self, buffers: Iterable[Buffer], release: Callable[[bytearray], object] = id, blanks: int = 0
+    ) -> Parsed:
+        """Read a stretch, given as buffers of whole lines; ``release`` takes those no more needed.
+
+        ``blanks``: how many blank lines stand right before it.
+        """
         found, batches = Parsed(), Batches()
         pile: list[Sifted] = []
         tails: list[bytes] = []
         for data, size in buffers:
-            sifted = self.sieve.sift(data, size, found.count)
+            sifted = self.sieve.sift(data, size, found.count, blanks)
+            blanks = blank_lines_at_end(data, size, blanks)
             if sifted.block is not None or sum(len(part.data) for part in pile) > _PILE:
                 self._read(_joined(pile), found, batches)
                 pile.clear()
@@ -104,9 +110,10 @@ class ChunkParser:
             return
         block = clean(block)
         rest, others = self.reader.read(block, into, self._texts)
-        if any(text.noise for text in others.texts):
+        noise = [i for i, text in enumerate(others.texts) if text.noise]
+        if noise:
             left = np.ones(block.height, np.bool_)
-            left[rest[[i for i, text in enumerate(others.texts) if text.noise]]] = False
+            left[rest[noise]] = False
             block = block.only(left)
             others = others.only([i for i, text in enumerate(others.texts) if not text.noise])
         found.others.add(others)

@@ -19,7 +19,7 @@ from speclog.store.rows import Rows
 if TYPE_CHECKING:
     import polars as pl
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 """Raised when the same bytes would give other rows; a log read by an older one is then read again."""
 
 Frames = dict[str, Rows]
@@ -61,10 +61,12 @@ def session_frames(sessions: Sequence[Session], origin: Origin, written: Written
     found: dict[str, list[Row]] = {}
     for session in sessions:
         facts.derive(session)
+        ids = _ids(session)
         for table, rows in _session_rows(session, origin):
             new = rows if written is None else _unwritten(session, table, rows, written)
-            ids = _ids(session)
-            found.setdefault(table, []).extend(row | ids for row in new)
+            for row in new:
+                row.update(ids)
+            found.setdefault(table, []).extend(new)
     tables = {f"raw_{table}": Rows(rows_frame(rows, table)) for table, rows in found.items() if rows}
     args = _args(sessions, written)
     return tables if args.is_empty() else tables | {"raw_server_arg": Rows(args)}

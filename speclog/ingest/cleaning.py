@@ -34,21 +34,20 @@ def clean(block: Block) -> Block:
         return block
     lines = block.slices(rows)
     left = [i for i, bar in enumerate(_are_bars(lines)) if not bar]
-    if len(left) > _FEW:
+    several = {lines[i] for i in left}
+    if len(several) > _FEW:
         texts = [lines[i].decode("utf-8", "replace") for i in left]
         return _replaced(block, rows, list(cleaned_columns(rows[left], texts).iter_rows()))
+    known = {raw: _remembered(raw) if len(raw) < _SHORT else _cleaned_bytes(raw) for raw in several}
     stays = np.ones(block.height, np.bool_)
     stays[rows] = False
-    pairs = []
-    for row, raw in zip(rows[left].tolist(), (lines[i] for i in left), strict=True):
-        found = _known(raw) if len(raw) < _SHORT else _cleaned_bytes(raw)
-        if found is None:
-            stays[row] = True
-        else:
-            pairs += [(row, text) for text in found]
-    if pairs:
-        return _replaced(block, np.flatnonzero(~stays), pairs)
-    return block.only(stays)
+    stays[rows[[i for i in left if known[lines[i]] is None]]] = True
+    changed = [i for i in left if known[lines[i]]]
+    if not changed:
+        return block.only(stays)
+    parts = [(row, known[lines[i]] or []) for row, i in zip(rows[changed].tolist(), changed, strict=True)]
+    pairs = [(row, text) for row, texts in parts for text in texts]
+    return _replaced(block, np.flatnonzero(~stays), pairs)
 
 
 def _cleaned_bytes(raw: bytes) -> list[str] | None:
@@ -59,22 +58,28 @@ def _cleaned_bytes(raw: bytes) -> list[str] | None:
 
 
 _SHORT = 512
-_known = lru_cache(maxsize=4096)(_cleaned_bytes)
+_remembered = lru_cache(maxsize=4096)(_cleaned_bytes)
 
 
 def _are_bars(lines: Sequence[bytes]) -> list[bool]:
     """Which lines are one progress bar and nothing else: as `cleaned` would find, but undecoded."""
-    bars = [literal.encode() for literal in _bars()]
-    return [
-        any([bar in raw for bar in bars])  # noqa: C419 - a generator takes three times as long
-        and raw.find(b"\r", 1) < 0
-        and _MAYBE_HIDDEN_BYTES.search(raw) is None
-        for raw in lines
-    ]
+    bars = tuple(literal.encode() for literal in _bars())
+    return [_holds_one_of(bars, raw) and not _may_hide(raw) for raw in lines]
 
 
-# A byte order mark begins with EF.
-_MAYBE_HIDDEN_BYTES = re.compile(rb'\[20|["{\x1b\xef]')
+def _holds_one_of(bars: tuple[bytes, ...], raw: bytes) -> bool:
+    for bar in bars:  # noqa: SIM110 - a generator takes three times as long
+        if bar in raw:
+            return True
+    return False
+
+
+def _may_hide(raw: bytes) -> bool:
+    """Whether a bar may not be all there is: `_MAYBE_HIDDEN`, or another line behind a carriage return."""
+    return raw.find(b"\r", 1) >= 0 or b"[20" in raw or len(raw.translate(None, _BEFORE_HIDDEN)) < len(raw)
+
+
+_BEFORE_HIDDEN = b'"{\x1b\xef'  # a byte order mark begins with EF
 
 
 def _odd(block: Block) -> Places:
@@ -102,21 +107,21 @@ def _is_utf8(data: bytes | bytearray) -> bool:
 def _replaced(block: Block, rows: Places, pairs: Sequence[tuple[int, str]]) -> Block:
     """The block with the lines ``rows`` replaced by those of ``pairs`` (row, text): none, one or several."""
     parts: list[bytes] = []
-    numbers: list[Places] = []
+    order: list[int] = []
     following = iter([*pairs, (-1, "")])
     row, text = next(following)
     start = 0
     for odd in [*rows.tolist(), block.height]:
         if odd > start:
             parts.append(bytes(block.data[block.starts[start] : block.ends[odd - 1]]))
-            numbers.append(block.numbers[start:odd])
+            order.extend(range(start, odd))
         while row == odd:
             parts.append(text.encode("utf-8", "replace"))
-            numbers.append(block.numbers[odd : odd + 1])
+            order.append(odd)
             row, text = next(following)
         start = odd + 1
-    none = np.empty(0, np.int64)
-    return block_of(b"".join(part + b"\n" for part in parts), np.concatenate([none, *numbers]))
+    numbers = block.numbers[np.array(order, np.int64)]
+    return block_of(b"".join(part + b"\n" for part in parts), numbers)
 
 
 @cache

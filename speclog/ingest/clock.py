@@ -17,6 +17,7 @@ import numpy as np
 
 from speclog.formats.values import whole_number
 from speclog.ingest.rows import Event
+from speclog.ingest.series import numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,19 +59,21 @@ class ClockWatch:
         self._last = {key: value for key, value in self._last.items() if key[0] >= newest}
 
     def _is_smooth(self, windows: pl.DataFrame) -> bool:
-        """Whether a chunk of one session and rank has no gap worth a look; nearly all have none."""
-        owner, rank = int(windows["session"][0]), -1
-        if owner != windows["session"][-1] or windows["ts"].null_count():
+        """Whether a chunk of one rank has no gap worth a look within a session; nearly all have none."""
+        rank = -1
+        if windows["ts"].null_count():
             return False
         if "dp_rank" in windows.columns:
             rank = windows["dp_rank"][0]
             if rank is None or windows["dp_rank"].null_count() or not (windows["dp_rank"] == rank).all():
                 return False
-        ts = windows["ts"].to_numpy().view(np.int64) / 1e6
-        gap = np.diff(ts, prepend=self._last.get((owner, rank), (ts[0], 0.0))[0])
+        owners = numbers(windows["session"])
+        ts = numbers(windows["ts"]) / 1e6
+        gap = np.diff(ts, prepend=self._last.get((int(owners[0]), rank), (ts[0], 0.0))[0])
+        gap[1:][owners[1:] != owners[:-1]] = 0.0
         if gap.min() < -BACK_S or gap.max() > AHEAD_S:
             return False
-        self._last = {(owner, rank): (float(ts[-1]), float(windows["running_req"][-1]))}
+        self._last = {(int(owners[-1]), rank): (float(ts[-1]), float(windows["running_req"][-1]))}
         return True
 
     def _jumps(self, key: Key, table: dict[str, Any], session: Session) -> list[tuple[float, float, float]]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-from speclog.formats.engine import Record, Understood
+from speclog.formats.engine import Fields, Record, Understood
 from speclog.formats.spec import load_kinds
 from speclog.ingest import manifest
 from speclog.ingest.session import Mark, Session, fact_text
 from speclog.ingest.versions import line_flags
 
 Rule = Callable[[Session, int, Record], None]
+"""What a line does to its session that depends on the session, the line's number or its rank."""
+
+Says = Callable[[str, Fields], list[tuple[str, object]]]
+"""The facts that a message and its fields give, whoever prints it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +47,29 @@ def _tell(found: Understood) -> Told | None:
     if plan is None:
         return Told(layout=layout) if layout else None
     fields = found.fields[0]
-    facts = tuple((fact, fact_text(fields[name])) for name, fact in plan.facts if name in fields)
+    facts: list[tuple[str, object]] = [(fact, fields[name]) for name, fact in plan.facts if name in fields]
+    facts += plan.says(found.message, fields) if plan.says is not None else []
     versions = tuple(v for name in plan.versions if isinstance(v := fields.get(name), str))
-    return Told(facts, versions, layout, plan.rule)
+    return Told(tuple((fact, fact_text(value)) for fact, value in facts), versions, layout, plan.rule)
 
 
-def take(session: Session, line_no: int, said: Told, record: Callable[[], Record]) -> None:
-    """Let a session know what a line of it said."""
+def take(session: Session, line_no: int, said: Told) -> None:
+    """Let a session know what a line of it said; its rule, if there is one, is left to be followed."""
     for name, text in said.facts:
         session.note(name, text, "log", line_no)
     for version in said.versions:
         session.set_version(version, "log")
     if said.layout:
         session.layout |= said.layout
-    if said.rule is not None:
-        said.rule(session, line_no, record())
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a kind of line says about its session: (field, fact), fields with a version, a rule."""
+    """What a kind of line says: (field, fact), fields with a version, facts that need a rule, a rule."""
 
     facts: tuple[tuple[str, str], ...]
     versions: tuple[str, ...]
+    says: Says | None
     rule: Rule | None
 
 
@@ -76,8 +80,8 @@ def _plan(engine: str, kind: str) -> _Plan | None:
     facts = tuple((field.name, field.fact) for field in found.fields if field.fact)
     free = found.shape == "json"  # its fields are whatever the object has
     versions = tuple(name for name in ("version", "version_old") if free or name in named)
-    rule = _RULES.get(kind)
-    return _Plan(facts, versions, rule) if facts or versions or rule else None
+    says, rule = _SAYS.get(kind), _RULES.get(kind)
+    return _Plan(facts, versions, says, rule) if facts or versions or says or rule else None
 
 
 _MAX_LOADS = 1000
@@ -97,38 +101,46 @@ def _weight(session: Session, line_no: int, record: Record) -> None:
         session.set_fact("weight.draft_gb", gb, "log", line_no)
 
 
-def _graph(session: Session, line_no: int, record: Record) -> None:
-    role = str(record.fields.get("role", ""))
-    if role in {"", "target verify", "target decode"}:
-        session.set_fact("graph.enabled", True, "log", line_no)
-        if "bs" in record.fields:
-            session.set_fact("graph.decode_bs", record.fields["bs"], "log", line_no)
+def _graph(message: str, fields: Fields) -> list[tuple[str, object]]:
+    if str(fields.get("role", "")) not in {"", "target verify", "target decode"}:
+        return []
+    return [("graph.enabled", True), *([("graph.decode_bs", fields["bs"])] if "bs" in fields else [])]
 
 
-def _graph_bs(session: Session, line_no: int, record: Record) -> None:
-    session.set_fact("graph.decode_bs", record.fields.get("bs"), "log", line_no)
+def _graph_bs(message: str, fields: Fields) -> list[tuple[str, object]]:
+    return [("graph.decode_bs", fields.get("bs"))]
 
 
-def _graph_off(session: Session, line_no: int, record: Record) -> None:
-    if record.message.lower().startswith("cuda graph is disabled"):
-        session.set_fact("graph.enabled", False, "log", line_no)
+def _graph_off(message: str, fields: Fields) -> list[tuple[str, object]]:
+    return [("graph.enabled", False)] if message.lower().startswith("cuda graph is disabled") else []
 
 
-def _all_reduce(session: Session, line_no: int, record: Record) -> None:
-    session.set_fact("custom_all_reduce", "off", "log", line_no)
+def _all_reduce(message: str, fields: Fields) -> list[tuple[str, object]]:
+    return [("custom_all_reduce", "off")]
 
 
-def _overlap_off(session: Session, line_no: int, record: Record) -> None:
-    session.set_fact("overlap_scheduler", "off", "log", line_no)
+def _overlap_off(message: str, fields: Fields) -> list[tuple[str, object]]:
+    return [("overlap_scheduler", "off")]
 
 
-def _spec_v1(session: Session, line_no: int, record: Record) -> None:
-    name = "v1" if record.message.startswith("Spec v1") else "v2"
-    session.set_fact("spec_version", name, "log", line_no)
+def _spec_v1(message: str, fields: Fields) -> list[tuple[str, object]]:
+    return [("spec_version", "v1" if message.startswith("Spec v1") else "v2")]
 
 
-def _spec_v2(session: Session, line_no: int, record: Record) -> None:
-    session.set_fact("spec_version", "v2", "log", line_no)
+def _spec_v2(message: str, fields: Fields) -> list[tuple[str, object]]:
+    return [("spec_version", "v2")]
+
+
+_SAYS: dict[str, Says] = {
+    "graph_begin": _graph,
+    "graph_end": _graph,
+    "graph_bs": _graph_bs,
+    "graph_disabled": _graph_off,
+    "custom_all_reduce_off": _all_reduce,
+    "overlap_off": _overlap_off,
+    "spec_v1": _spec_v1,
+    "spec_v2": _spec_v2,
+}
 
 
 def _manifest(session: Session, line_no: int, record: Record) -> None:
@@ -152,16 +164,8 @@ def _attach(session: Session, line_no: int, record: Record) -> None:
     session.profile_mode = session.profile_mode or (None, line_no)
 
 
-_RULES = {
+_RULES: dict[str, Rule] = {
     "load_weight_end": _weight,
-    "graph_begin": _graph,
-    "graph_end": _graph,
-    "graph_bs": _graph_bs,
-    "graph_disabled": _graph_off,
-    "custom_all_reduce_off": _all_reduce,
-    "overlap_off": _overlap_off,
-    "spec_v1": _spec_v1,
-    "spec_v2": _spec_v2,
     "profile_attach": _attach,
     "speclog_manifest": _manifest,
     "speclog_workload": _workload,
@@ -171,7 +175,7 @@ _RULES = {
 def derive(session: Session) -> None:
     """Facts that need the whole session: graphs, overlap and all-reduce from the arguments, profiling."""
     if session.args:
-        _from_args(session, {name: json.loads(session.args[name]) for name in _ARGS if name in session.args})
+        _from_args(session, dict(_plain(tuple((n, session.args[n]) for n in _ARGS if n in session.args))))
     _profiling(session)
     if session.duplicates:
         session.set_fact("duplicate_rank_lines", session.duplicates, "log")
@@ -186,6 +190,12 @@ _ARGS = (
     "disable_custom_all_reduce",
     "tp_size",
 )
+
+
+@lru_cache(maxsize=64)
+def _plain(args: tuple[tuple[str, str], ...]) -> tuple[tuple[str, Any], ...]:
+    """Arguments as plain values; restarts repeat them."""
+    return tuple((name, json.loads(text)) for name, text in args)
 
 
 def _from_args(session: Session, args: dict[str, Any]) -> None:

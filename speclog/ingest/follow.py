@@ -34,7 +34,8 @@ def follow_log(
     """Follow a log by name until ``stop()`` or Ctrl-C, writing what came every ``flush_s`` seconds.
 
     All rows of a session carry one ingest_id; each write appends a newer row to raw_run and raw_ingest, which
-    the views prefer. The store is open only while it is written. Returns the last summaries.
+    the views prefer. The store is open only while it is written. Returns the last summaries; one with status
+    'unusable' says why the log could not be followed further.
     """
     from speclog.ingest.reader import LogReader
 
@@ -55,6 +56,9 @@ def follow_log(
                     on_flush(found)
     except KeyboardInterrupt:
         pass
+    except OSError as error:  # what came before it counts
+        told = IngestSummary(path, "unusable", detail=error.strerror or str(error))
+        return [*(s for s in follower.flush(last=True) if s.status != "unusable"), told]
     return follower.flush(last=True)
 
 

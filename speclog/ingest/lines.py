@@ -16,6 +16,8 @@ from speclog.formats.spec import load_kinds
 
 TAIL = 64
 """A line is noise if its literal begins this near its end: not if another line is glued behind it."""
+BLANKS = 64
+"""Blank lines in a row that are kept; what stands between more of them does not belong together."""
 _SAMPLE = 1 << 14
 _MAX_TAILS = 16
 _RETURN, _NEWLINE = 13, 10
@@ -52,10 +54,11 @@ class Sieve:
         if len(self.tails) < _MAX_TAILS and distance <= TAIL:
             self.tails.setdefault((literal, distance), constant(literal.encode()))
 
-    def sift(self, data: bytearray, size: int, first: int = 0) -> Sifted:
+    def sift(self, data: bytearray, size: int, first: int = 0, blanks: int = 0) -> Sifted:
         """Drop what is noise from the lines in the first ``size`` bytes of a padded buffer.
 
-        ``first`` is the number of its first line.
+        ``first`` is the number of its first line; ``blanks`` how many blank lines stand right before it. Of
+        blank lines in a row the first `BLANKS` are kept.
         """
         places = None
         returns = occurrences(data, _RETURN, size)
@@ -68,11 +71,19 @@ class Sieve:
         starts, ends = bounds(data, size)
         count = len(starts)
         places = starts if places is None else places
-        if not self._look(data, size):
+        blank = _blank_too_long(starts, ends, blanks)
+        if self._look(data, size):
+            left = self._unlike_noise(data, starts, ends)
+            left[np.searchsorted(ends, returns)] = (
+                True  # what stands before a carriage return may be no noise
+            )
+        elif blank is None:
             numbers = np.arange(first, first + count)
             return Sifted(count, numbers, places, Block(data, starts, ends, numbers))
-        left = self._unlike_noise(data, starts, ends)
-        left[np.searchsorted(ends, returns)] = True  # what stands before a carriage return may be no noise
+        else:
+            left = np.ones(count, np.bool_)
+        if blank is not None:
+            left &= ~blank
         rows = np.flatnonzero(left)
         numbers = rows + first
         if len(rows) == count:
@@ -105,6 +116,27 @@ class Sieve:
                 left[rows[noise]] = False
             rows = np.flatnonzero(left)
         return left
+
+
+def _blank_too_long(starts: Places, ends: Places, before: int) -> Mask | None:
+    """Which lines are blank and have at least `BLANKS` blank lines right before them; None if none is."""
+    blank = starts == ends
+    if np.count_nonzero(blank) + before <= BLANKS:
+        return None
+    rows = np.arange(len(blank))
+    last_text = np.maximum.accumulate(np.where(blank, -1 - before, rows))
+    found: Mask = blank & (rows - last_text > BLANKS)
+    return found if found.any() else None
+
+
+def blank_lines_at_end(data: bytearray, size: int, before: int) -> int:
+    """How many blank lines stand right before what follows a buffer's lines, at most `BLANKS`."""
+    tail = bytes(data[max(size - 2 * BLANKS - 2, 0) : size])
+    text = tail.rstrip(b"\r\n")
+    found = tail.count(b"\n", len(text))
+    if len(tail) == size and not text:
+        return min(before + found, BLANKS)
+    return min(max(found - bool(text), 0), BLANKS)
 
 
 def _runs(data: bytearray, starts: Places, ends: Places, rows: Places) -> list[bytes]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from speclog.ingest.lines import blank_lines_at_end
 from speclog.ingest.sources import BLOCK, STRETCH, Pool, blocks, open_bytes, stretches
 
 if TYPE_CHECKING:
@@ -16,18 +19,41 @@ if TYPE_CHECKING:
 _WORKERS = 2
 
 
+_SWITCH_S = 0.0005
+"""How long a thread keeps Python's lock from others that wait (5 ms by default).
+
+A worker wants it between any two operations on arrays; behind a thread that runs Python it would wait longer
+for it than the operation takes.
+"""
+
+
+@contextmanager
+def _sharing() -> Iterator[None]:
+    """Python's lock given up sooner, and what is there by now not looked through for garbage again."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before)
+
+
 @contextmanager
 def parsed_chunks(path: str) -> Iterator[Iterator[Parsed]]:
     """The chunks of a log, read by two workers, in order. Raises OSError when it cannot be opened."""
     with open_bytes(path) as stream:
         pool = Pool(BLOCK)
         work = _Work(stretches(blocks(stream, pool), STRETCH), pool)
-        first = work.do()
-        if first is None or first[1].size < STRETCH:
-            yield iter([] if first is None else [first[1]])
+        done = dict(filter(None, [work.do()]))
+        if done and done[0].size < STRETCH:  # short, or its lines are: nearly always the first
+            done |= dict(filter(None, [work.do()]))
+        if not done or (done[0].size < STRETCH and len(done) == 1):
+            yield iter(done.values())
             return
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="ingest") as threads:
-            yield work.side_by_side(threads, first[1])
+        with _sharing(), ThreadPoolExecutor(_WORKERS, thread_name_prefix="ingest") as threads:
+            yield work.side_by_side(threads, done)
 
 
 class _Work:
@@ -39,17 +65,19 @@ class _Work:
         self._parser, self._pool = ChunkParser(), pool
         self._stretches = enumerate(stretches)
         self._reading = Lock()
+        self._blanks = 0
 
     def do(self) -> tuple[int, Parsed] | None:
         """Read and parse the next stretch: its number and what was in it; None at the end."""
         with self._reading:
-            found = next(self._stretches, None)
-        return found and (found[0], self._parser.parse(found[1], self._pool.give))
+            found, blanks = next(self._stretches, None), self._blanks
+            for buffer in found[1] if found else ():
+                self._blanks = blank_lines_at_end(*buffer, self._blanks)
+        return found and (found[0], self._parser.parse(found[1], self._pool.give, blanks))
 
-    def side_by_side(self, threads: ThreadPoolExecutor, first: Parsed) -> Iterator[Parsed]:
-        """``first`` and all that follows, in order; never more than a few in memory."""
+    def side_by_side(self, threads: ThreadPoolExecutor, done: dict[int, Parsed]) -> Iterator[Parsed]:
+        """What is ``done`` and all that follows, in order; never more than a few in memory."""
         waiting = [threads.submit(self.do) for _ in range(_WORKERS + 1)]
-        done = {0: first}
         following = 0
         while waiting or done:
             while following in done:

@@ -13,6 +13,7 @@ import numpy as np
 from speclog.formats.block import padded
 from speclog.ingest import strangers
 from speclog.ingest.batches import ChunkParser, Parsed
+from speclog.ingest.lines import blank_lines_at_end
 from speclog.ingest.rows import Buffer
 from speclog.ingest.series import put
 from speclog.ingest.splitter import Splitter
@@ -35,6 +36,7 @@ class LogReader:
         self._splitter = Splitter(self.buffer, source_index, newest)
         self._stitcher = Stitcher(source_index, kept_ranks)
         self._parser = ChunkParser()
+        self._blanks = 0
         self._last: tuple[int, int, Parsed] | None = None
 
     @property
@@ -49,7 +51,9 @@ class LogReader:
 
     def feed(self, data: bytes) -> None:
         """Read one chunk."""
-        self.add(self._parser.parse([(bytearray(padded(data)), len(data))]))
+        buffer = bytearray(padded(data))
+        blanks, self._blanks = self._blanks, blank_lines_at_end(buffer, len(data), self._blanks)
+        self.add(self._parser.parse([(buffer, len(data))], blanks=blanks))
 
     def add(self, chunk: Parsed) -> None:
         """Take a chunk that was read by itself."""

@@ -111,13 +111,17 @@ class Session:
 
     def set_fact(self, name: str, value: object, source: str, line_no: int | None = None) -> None:
         """Record a fact; the first of a better source stays (manifest before log before sidecars)."""
-        self.note(name, fact_text(value), source, line_no)
+        if not self._knows(name, source):
+            self.facts[name] = Fact(fact_text(value), source, line_no)
 
     def note(self, name: str, text: str | None, source: str, line_no: int | None = None) -> None:
         """`set_fact` with the value as text."""
-        old = self.facts.get(name)
-        if old is None or _SOURCES.index(source) < _SOURCES.index(old.source):
+        if not self._knows(name, source):
             self.facts[name] = Fact(text, source, line_no)
+
+    def _knows(self, name: str, source: str) -> bool:
+        old = self.facts.get(name)
+        return old is not None and _SOURCES.index(source) >= _SOURCES.index(old.source)
 
     def set_version(self, version: object, source: str) -> None:
         """Record the exact engine version; the first source asked wins."""

@@ -17,6 +17,8 @@ from speclog.ingest.archives import open_gz, open_zst
 BLOCK = 2 << 20
 STRETCH = 16 << 20
 LONGEST_LINE = 32 << 20
+_SHORT_LINE = 40  # bytes; what is kept of a line takes about as much
+_SAMPLE = 1024
 _SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
 _ENDINGS = tuple(kind + packed for kind in (".log", ".out", ".err") for packed in ("", ".gz", ".zst"))
 
@@ -63,7 +65,7 @@ def _expand_one(argument: str) -> list[Source]:
     if path.is_dir():
         files = [p for p in sorted(path.rglob("*")) if p.is_file() and _looks_like_log(p)]
         return [_inside(p, path) for p in files] or [
-            Source(argument, "a directory without logs (*.log, *.out, *.gz)")
+            Source(argument, f"a directory without logs ({', '.join('*' + end for end in _ENDINGS)})")
         ]
     if path.exists():
         return [Source(argument)]
@@ -163,12 +165,23 @@ def _read_into(stream: IO[bytes] | io.RawIOBase, buffer: bytearray, start: int, 
 
 
 def stretches(buffers: Iterator[tuple[bytearray, int]], size: int) -> Iterator[list[tuple[bytearray, int]]]:
-    """Buffers in groups of about ``size`` bytes."""
+    """Buffers in groups of about ``size`` bytes; of fewer where lines are short, as each takes memory."""
     group: list[tuple[bytearray, int]] = []
+    held = 0
     for buffer in buffers:
         group.append(buffer)
-        if sum(n for _, n in group) >= size:
+        held += max(buffer[1], _SHORT_LINE * _lines_about(*buffer))
+        if held >= size:
             yield group
-            group = []
+            group, held = [], 0
     if group:
         yield group
+
+
+def _lines_about(buffer: bytearray, size: int) -> int:
+    """How many lines a buffer holds: by samples, counted where they look short."""
+    places = (0, size // 2, max(size - _SAMPLE, 0))
+    found = sum(buffer.count(b"\n", at, min(at + _SAMPLE, size)) for at in places)
+    if found * _SHORT_LINE < 3 * _SAMPLE:
+        return found * size // (3 * _SAMPLE)
+    return buffer.count(b"\n", 0, size)

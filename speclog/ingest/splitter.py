@@ -36,6 +36,7 @@ class Splitter:
         self.source_index = source_index
         self._pieces: list[str] = []  # a server_args line that was cut
         self._pieces_line = 0
+        self._unread: Session | None = None  # in which arguments were met that cannot be read
         self._synthetic = False
         self._newest = newest or datetime.now()  # dates without a year are not after this
 
@@ -76,7 +77,7 @@ class Splitter:
         found = text.found
         assert found is not None
         kind = found.kind
-        if kind.session_start:
+        if kind.session_start and not self._begins_again(line_no, found, batches):
             self._maybe_start(line_no, kind, batches)
         session = self.sessions[-1]
         session.see_time(time.ts)
@@ -102,6 +103,14 @@ class Splitter:
             self._event(line_no, time, rank, found)
         if kind.session_end:
             session.ended = dict(found.fields[0])
+
+    def _begins_again(self, line_no: int, found: Understood, batches: BatchesBetween) -> bool:
+        """Whether arguments that cannot be read follow others that could not, and nothing between them."""
+        if found.kind.shape not in _ARGUMENTS or "unreadable" not in found.fields[1]:
+            return False
+        now = self.sessions[-1]
+        rows = now.n_windows + now.n_prefills + now.n_events + now.n_profile
+        return self._unread is now and not rows and not now.args and not batches(now.first_line, line_no)
 
     def _maybe_start(self, line_no: int, kind: Kind, batches: BatchesBetween) -> None:
         """Begin the next session if the current one already has such a start, a later one, or batches."""
@@ -132,6 +141,7 @@ class Splitter:
         fields, extra = found.fields
         if "unreadable" in extra:
             self._pieces, self._pieces_line = [text], line_no
+            self._unread = self.current
             return
         self._set_args(line_no, text, {name: str(value) for name, value in fields.items()})
 
@@ -209,7 +219,9 @@ class Splitter:
             session.may_end(line_no, kind.end_reason)
         said = facts.told(found)
         if said is not None:
-            facts.take(session, line_no, said, lambda: _record_of(found, time, rank))
+            facts.take(session, line_no, said)
+            if said.rule is not None:
+                said.rule(session, line_no, _record_of(found, time, rank))
         if kind.ready:
             session.ready_at = session.ready_at or time.ts
 

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from speclog.ingest.sources import LONGEST_LINE
+
 POLL_S = 0.5
 _BLOCK = 8 << 20
 _FINGERPRINT = 1024
@@ -192,11 +194,11 @@ def whole_lines(
     """Blocks of whole lines of a growing log as they come; an empty one when nothing came for a while.
 
     Ends when ``stop()`` is true and nothing is left to read (or, on standard input, at its end). A line that
-    a rotation cut in two is put together again.
+    a rotation cut in two is put together again. Raises OSError for one of more than `LONGEST_LINE` bytes.
     """
     is_pipe = path == "-" or (Path(path).exists() and not Path(path).is_file())
     tail: Tail | _Pipe = _Pipe(path) if is_pipe else Tail(path)
-    partial = b""
+    partial = bytearray()
     try:
         while True:
             ending = stop()
@@ -210,12 +212,15 @@ def whole_lines(
                 continue
             if tail.restarted and partial and _LINE_START.match(data):
                 partial += b"\n"
-            data = partial + data
             cut = data.rfind(b"\n") + 1
-            partial = data[cut:]
-            if cut:
-                yield data[:cut]
+            if not cut:
+                partial += data
+                if len(partial) > LONGEST_LINE:
+                    raise OSError(f"a line of more than {LONGEST_LINE >> 20} MiB: not a log")
+                continue
+            whole, partial = partial + data[:cut], bytearray(data[cut:])
+            yield bytes(whole)
         if partial:
-            yield partial
+            yield bytes(partial)
     finally:
         tail.close()

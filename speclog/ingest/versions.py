@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from speclog.formats.values import whole_number
 from speclog.ingest.session import Session
@@ -12,9 +13,12 @@ Range = tuple[str, str | None]
 
 def infer(session: Session) -> Range | None:
     """(oldest, newest) version that prints such lines; newest None: none newer is known to differ."""
-    if session.engine != "sglang":
-        return None
-    seen = _Seen(session)
+    return _infer(frozenset(session.layout)) if session.engine == "sglang" else None
+
+
+@lru_cache(maxsize=1024)
+def _infer(layout: frozenset[str]) -> Range | None:
+    seen = _Seen(layout)
     for test, found in _RULES:
         if test(seen):
             return found
@@ -24,8 +28,8 @@ def infer(session: Session) -> Range | None:
 class _Seen:
     """What a session's lines showed, as the rules ask for it."""
 
-    def __init__(self, session: Session) -> None:
-        self.layout = session.layout
+    def __init__(self, layout: frozenset[str]) -> None:
+        self.layout = layout
 
     def line(self, name: str) -> bool:
         """Whether a line with this feature (`_LINES`) was seen."""

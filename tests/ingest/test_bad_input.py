@@ -49,7 +49,8 @@ def test_missing_file_and_empty_directory(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert [line.split(": ", 1)[1] for line in result.stderr.splitlines()] == [
         "unusable: no such file",
-        "unusable: a directory without logs (*.log, *.out, *.gz)",
+        "unusable: a directory without logs (*.log, *.log.gz, *.log.zst, *.out, *.out.gz, *.out.zst, "
+        "*.err, *.err.gz, *.err.zst)",
     ]
     assert "good.log: ingested" in result.stdout
 
