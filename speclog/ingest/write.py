@@ -208,17 +208,22 @@ def known_states(store: Store, sessions: Sequence[Session]) -> dict[int, str | N
     """
     from speclog.ingest.build import PARSER_VERSION
 
-    rows = store.rows(
-        "SELECT DISTINCT run_id FROM raw_ingest WHERE run_id IN (SELECT unnest(?))",
-        [[s.run_id for s in sessions]],
-    )
-    seen = {run_id for (run_id,) in rows}
+    seen = _stored_runs(store, sessions)
 
     def state(s: Session) -> str | None:
         known = not s.strangers and s.run_id in seen
         return store.known(s.run_id, s.digest.hexdigest(), PARSER_VERSION) if known else s.strangers or None
 
     return {s.index: state(s) for s in sessions}
+
+
+def _stored_runs(store: Store, sessions: Sequence[Session]) -> set[str]:
+    """Ids of those sessions' runs that the store has any ingest of: one question, however many they are."""
+    rows = store.rows(
+        "SELECT DISTINCT run_id FROM raw_ingest WHERE run_id IN (SELECT unnest(?))",
+        [[s.run_id for s in sessions]],
+    )
+    return {run_id for (run_id,) in rows}
 
 
 class _NothingNew(Exception):
@@ -235,7 +240,9 @@ def write_new(
     from speclog.store import copies
 
     rows = list(rows)
-    if len(rows) == 1 and not any(copies.longer(store, s.run_id, s.lines, s.size) for s in new):
+    seen = _stored_runs(store, new)
+    again = [s for s in new if s.run_id in seen]
+    if len(rows) == 1 and not any(copies.longer(store, s.run_id, s.lines, s.size) for s in again):
         store.append({**rows[0], **told(new)})
         return {}
     older: dict[int, str] = {}
@@ -262,7 +269,10 @@ def older_copies(store: Store, new: Sequence[Session]) -> dict[int, str]:
     from speclog.store import copies
 
     older: dict[int, str] = {}
+    seen = _stored_runs(store, new)
     for session in new:
+        if session.run_id not in seen:
+            continue
         found = copies.longer(store, session.run_id, session.lines, session.size)
         if found and copies.begins(store, session.ingest_id, session.last_line, found.ingest_id):
             copies.forget(store, session.ingest_id)
