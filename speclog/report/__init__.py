@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -106,22 +106,27 @@ def write_index(
 
 
 def file_stem(vs: str, candidates: Sequence[str] | None) -> str:
-    """A stable file name: ``all-vs-baseline``, ``eagle3-5x6-vs-baseline-fresh``."""
+    """A stable file name: ``all-vs-baseline``, ``eagle3-5x6-vs-baseline-fresh``.
+
+    Where it cannot say all that was asked for (a glob, a path, a long list) it ends in a hash of that.
+    """
     what = "+".join(candidates) if candidates else "all"
-    return re.sub(r"[^\w.+-]+", "_", f"{what}-vs-{vs}")[:120].strip("._") or "report"
+    whole = f"{what}-vs-{vs}"
+    stem = re.sub(r"[^\w.+-]+", "_", whole)[:120].strip("._")
+    if stem == whole and not any("+" in one for one in candidates or ()):
+        return stem
+    asked = "\0".join([vs, *(candidates or ["all"])])
+    return f"{stem or 'report'}-{hashlib.sha256(asked.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader never sees half of it.
+    """Write a file so that a reader never sees half of it, and nothing else is left behind.
 
-    Raises UsageError when the folder cannot be written.
+    Raises UsageError when the file cannot be written.
     """
+    from speclog.report import cached
+
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as handle:
-            handle.write(text)
-        made = Path(handle.name)
-        made.chmod(0o644)
-        made.replace(path)
+        cached.replace(path, text)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error

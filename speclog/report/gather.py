@@ -14,6 +14,7 @@ from speclog.report.explained import explain
 from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.progress import Step, silent
+from speclog.report.sources import placed
 from speclog.report.verdicts import Verdicts
 from speclog.runs import candidates as named_candidates
 from speclog.runs import plain
@@ -88,6 +89,8 @@ def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: st
         settled = missing_run(section, sections)
         section.missing = [settled] if settled else []
     _rank_settings(store, known, full)
+    for section in full:
+        section.charts = [placed(chart, store.target) for chart in section.charts]
     return Report(
         title=_title(full),
         summary=_summary(sections, everything=vs == "baseline" and candidates is None),

@@ -71,7 +71,7 @@ def gather_index(store: Store, out_dir: Path) -> Index:
         made_at=datetime.now(UTC).replace(tzinfo=None, microsecond=0),
         reports=reports_in(out_dir),
         runs=runs,
-        trends=trends(store, runs),
+        trends=[sources.placed(chart, store.target) for chart in trends(store, runs)],
     )
 
 

@@ -8,6 +8,7 @@ from speclog.analysis.missing import both
 from speclog.analysis.repeats import needed
 from speclog.report import numbers, words
 from speclog.report.model import Pair, Report
+from speclog.report.sources import on_store
 
 COLUMNS = ("candidate", "verdict", "run", "why", "command", "target")
 
@@ -24,7 +25,7 @@ def plan(report: Report) -> list[tuple[object, ...]]:
         name, verdict = section.run.name, section.verdict
         rows += [(name, verdict, m.title, m.why, m.command, m.target) for m in section.missing]
         if verdict == "unproven" and section.chosen is not None:
-            rows.append((name, verdict, *_prove(section.chosen)))
+            rows.append((name, verdict, *_prove(section.chosen, report.store)))
         elif verdict == "unfair" and section.chosen is not None and not section.missing:
             rows += [] if section.fair else [(name, verdict, *_alike(section.chosen))]
         elif verdict == "fair" and section.chosen is not None:
@@ -101,12 +102,13 @@ def _launch(pair: Pair, repeats: int) -> str | None:
     return "\n".join(both(base, spec, *(["--repeat", str(repeats)] if repeats > 1 else [])))
 
 
-def _prove(pair: Pair) -> tuple[str, str, str, None]:
+def _prove(pair: Pair, store: str) -> tuple[str, str, str, None]:
     missing = sorted({factor.name for factor in pair.unknowns()})
     names = " ".join(shlex.quote(run.name) for run in (pair.candidate, pair.baseline))
+    vouch = f"speclog annotate {names} env=complete machine=NAME workload=NAME"
     return (
         "Both arms again by `speclog launch`, or your word that nothing differed.",
         f"not recorded: {', '.join(missing)}",
-        _launch(pair, 2) or f"speclog annotate {names} env=complete machine=NAME workload=NAME",
+        _launch(pair, 2) or on_store(vouch, store),
         None,
     )

@@ -10,12 +10,14 @@ import io
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from speclog import resources
-from speclog.report import cached, numbers, vega, words
+from speclog.errors import UsageError
+from speclog.report import cached, numbers, sources, vega, words
 from speclog.report.model import Absent, Chart, Data, Report
 
 if TYPE_CHECKING:
@@ -33,8 +35,18 @@ def html(report: Report, *, templates: Path | None = None) -> str:
 def page(
     template: str, values: Mapping[str, Any], *, charts: Sequence[Chart] = (), templates: Path | None = None
 ) -> str:
-    """Render a template into a self-contained page: styles, scripts, specs, data inside, nothing fetched."""
+    """Render a template into a self-contained page: styles, scripts, specs, data inside, nothing fetched.
+
+    Raises UsageError for a template of the user's that does not work.
+    """
     env = environment(templates)
+    with _told(templates):
+        return _rendered(env, template, values, charts)
+
+
+def _rendered(
+    env: jinja2.Environment, template: str, values: Mapping[str, Any], charts: Sequence[Chart]
+) -> str:
     loader = env.loader
     assert loader is not None  # environment() sets it
     style = loader.get_source(env, "report.css")[0]
@@ -51,6 +63,43 @@ def page(
     )
 
 
+@contextlib.contextmanager
+def _told(templates: Path | None) -> Iterator[None]:
+    """Turn what goes wrong in a template of the user's into a UsageError with its file and line."""
+    import jinja2
+
+    try:
+        yield
+    except jinja2.TemplateSyntaxError as error:
+        raise UsageError(f"{error.filename or error.name}:{error.lineno}: {error.message}") from error
+    except jinja2.TemplateNotFound as error:
+        raise UsageError(
+            f"{_place(error, templates) or templates}: no template is called {error.name}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{templates}: a template there is not UTF-8: {error}") from error
+    except Exception as error:  # what its expressions raise, by the frame that raised it
+        place = _place(error, templates)
+        if place is None:
+            raise
+        raise UsageError(f"{place}: {error}") from error
+
+
+def _place(error: Exception, templates: Path | None) -> str | None:
+    """``file:line`` of the user's template that was being rendered; None when it was none."""
+    own = [str(folder) for folder in (templates, _config()) if folder is not None]
+    found = [
+        f"{frame.filename}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if any(frame.filename.startswith(f"{folder}{os.sep}") for folder in own)
+    ]
+    return found[-1] if found else None
+
+
+def _config() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "speclog" / "templates"
+
+
 def environment(templates: Path | None = None) -> jinja2.Environment:
     """The Jinja2 environment: autoescape always on, an unknown name is an error.
 
@@ -62,8 +111,7 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
     room = cached.directory() / "templates"  # compiling the shipped ones takes most of a second
     with contextlib.suppress(OSError):
         room.mkdir(mode=0o700, parents=True, exist_ok=True)
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "speclog" / "templates"
-    folders = [*([templates] if templates else []), config, resources.directory("templates")]
+    folders = [*([templates] if templates else []), _config(), resources.directory("templates")]
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
         autoescape=True,
@@ -74,7 +122,9 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
     )
     env.globals.update(numbers=numbers, words=words, is_chart=lambda item: isinstance(item, Chart))
     env.globals["table_limit"] = TABLE_LIMIT
-    env.filters.update(csv=csv_text, cell=cell, quote=shlex.quote, lines_command=lines_command)
+    env.filters.update(
+        csv=csv_text, cell=cell, quote=shlex.quote, lines_command=lines_command, on_store=sources.on_store
+    )
     return env
 
 
@@ -120,13 +170,23 @@ def cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def lines_command(where: str | None) -> str:
-    """``base.log:12-480`` as the command that prints those lines."""
-    path, _, span = (where or "").rpartition(":")
+def lines_command(where: str | None, source: str = "") -> str:
+    """``base.log:12-480`` as the command that prints those lines, decompressed as an ingest does it.
+
+    ``source`` is the log's path as it was ingested; empty for what came from a pipe, or is not known: then
+    there is no command.
+    """
+    _, _, span = (where or "").rpartition(":")
     first, _, last = span.partition("-")
-    if not path or not first.isdigit():
+    if source in ("", "-") or not first.isdigit() or not (last or first).isdigit():
         return ""
-    return f"sed -n '{first},{last or first}p' {shlex.quote(path)}"
+    path = shlex.quote(source if not source.startswith("-") else f"./{source}")
+    lines = f"sed -n '{first},{last or first}p'"
+    packed = next((tool for ending, tool in _UNPACK.items() if source.endswith(ending)), None)
+    return f"{packed} -- {path} | {lines}" if packed else f"{lines} {path}"
+
+
+_UNPACK = {".gz": "zcat", ".zst": "zstdcat", ".zstd": "zstdcat"}
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:

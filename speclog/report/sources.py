@@ -12,6 +12,20 @@ from speclog.report.model import Absent, Chart, Pair, Run
 Drawn = Chart | Absent
 
 
+def on_store(command: str, target: str) -> str:
+    """A command of speclog's as it runs from the folder where ``--store`` was given; it holds no password.
+
+    (`store.target.parse_target` refuses a target that does.)
+    """
+    program, space, rest = command.partition(" ")
+    return f"{program} --store {shlex.quote(target)} {rest}" if program == "speclog" and space else command
+
+
+def placed(chart: Drawn, target: str) -> Drawn:
+    """A chart whose command names the store."""
+    return replace(chart, source=on_store(chart.source, target)) if isinstance(chart, Chart) else chart
+
+
 def sourced(chart: Drawn, formula: str, source: str) -> Drawn:
     """A chart with its source and the anchor of its formula; what was not drawn stays as it is."""
     return replace(chart, formula=formula, source=source) if isinstance(chart, Chart) else chart

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
+import os
+import re
+import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +22,12 @@ from speclog.launch import profile as profiles
 from speclog.launch import script
 from speclog.report import plan, report_text
 from speclog.report.gather import gather
+from speclog.report.render import lines_command
+from speclog.report.sources import on_store
 from speclog.resources import directory
 from speclog.store import Store, open_store
+from speclog.store.target import parse_target
+from tests.conftest import ROOT
 from tests.report.make import ingest
 
 HOSTILE = {"NCCL_A;touch PWN1;B": "1", "NCCL_B\ntouch PWN2\n": "1", "NCCL_$(touch PWN3)": "1"}
@@ -211,3 +221,92 @@ def test_a_variable_that_no_shell_can_set_stops_the_script() -> None:
     made = profiles.load("kimi-k25-tp8-baseline", (), ["env.A;touch P=1"])
     with pytest.raises(UsageError, match="no shell can set the variable 'A;touch P'"):
         script.write(made)
+
+
+def packed(path: Path, tool: str) -> None:
+    subprocess.run([tool, "-q", str(path)], check=True, timeout=60)
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def page(example_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder with logs, one of them compressed, a store of them, and the commands on its page."""
+    folder = tmp_path_factory.mktemp("a place's name")
+    story = example_logs / "kimi-k25-story"
+    (folder / "logs $HOME").mkdir()
+    for name in ("eagle3-5x6-untuned", "baseline-fresh", "baseline-retuned"):
+        shutil.copy(story / f"{name}.log", folder / "logs $HOME")
+    packed(folder / "logs $HOME" / "baseline-fresh.log", "gzip")
+    if shutil.which("zstd"):
+        packed(folder / "logs $HOME" / "baseline-retuned.log", "zstd")
+    speclog(folder, "--store", "a store.duckdb", "ingest", "logs $HOME")
+    speclog(folder, "--store", "a store.duckdb", "report", "--vs", "baseline")
+    text = (folder / "reports" / "all-vs-baseline.html").read_text(encoding="utf-8")
+    blocks = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", text, re.S)
+    return folder, [html.unescape(found) for found in blocks]
+
+
+def speclog(folder: Path, *words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "speclog", *words], cwd=folder, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "head",
+    [
+        "sed -n ", "zcat -- ", "zstdcat -- ", "speclog --store 'a store.duckdb' whatif ",
+        *(f"speclog --store 'a store.duckdb' sql \"SELECT {view} " for view in (
+            "* FROM break_even", "* FROM level_line", "* FROM phase",
+            "run, round_ms, round_mad_ms, tok_s, n_clean FROM level",
+        )),
+    ],
+)  # fmt: skip
+def test_a_shown_command_runs_as_it_stands(page: tuple[Path, list[str]], head: str) -> None:
+    folder, shown = page
+    if not shutil.which(head.split()[0]) and head.startswith("zstdcat"):
+        pytest.skip("zstd is not here")
+    found = next(text for text in shown if text.startswith(head))
+    lines = f'speclog() {{ {shlex.quote(sys.executable)} -m speclog "$@"; }}\n{found}'
+    done = subprocess.run(
+        ["bash", "-c", lines], cwd=folder, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "SPECLOG_STORE": "elsewhere.duckdb"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "") or head.endswith("whatif "), done.stderr
+    assert done.returncode == 0
+    assert done.stdout.strip()
+    if "sed -n" in found:
+        first, last = re.findall(r"(\d+),(\d+)p", found)[0]
+        assert len(done.stdout.splitlines()) == int(last) - int(first) + 1
+        assert "Decode batch" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "source", "said"),
+    [
+        ("a.log:1-2", "x/a.log", "sed -n '1,2p' x/a.log"),
+        ("a.log:7", "a.log", "sed -n '7,7p' a.log"),
+        ("a;b.log:1-2", "x y/a;b.log", "sed -n '1,2p' 'x y/a;b.log'"),
+        ("-n:1-2", "-n", "sed -n '1,2p' ./-n"),
+        ("a.log.gz:1-2", "a.log.gz", "zcat -- a.log.gz | sed -n '1,2p'"),
+        ("a.zst:1-2", "'a.zst", "zstdcat -- ''\"'\"'a.zst' | sed -n '1,2p'"),
+        ("stdin:1-2", "-", ""),
+        (None, "a.log", ""),
+        ("a.log:1-2;touch P", "a.log", ""),
+    ],
+)
+def test_the_lines_of_a_level_as_a_command(where: str | None, source: str, said: str) -> None:
+    assert lines_command(where, source) == said
+
+
+def test_no_password_reaches_a_page() -> None:
+    """Commands name the store, and no store is opened whose name holds a password."""
+    for text in ("ducklake:postgres:dbname=x password=hunter2", "ducklake:postgres://me:hunter2@host/x"):
+        with pytest.raises(UsageError) as raised:
+            parse_target(text)
+        assert "hunter2" not in str(raised.value)
+    command = on_store("speclog sql x", "ducklake:postgres:dbname=x host=y")
+    assert command == "speclog --store 'ducklake:postgres:dbname=x host=y' sql x"

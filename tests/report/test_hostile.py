@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from speclog.errors import UsageError
 from speclog.report import as_json, markdown, render, rows
 from speclog.report.model import Answer, Chart, Pair, Report
 from tests.report import build
@@ -146,12 +147,35 @@ def test_csv_cells_are_no_formulas() -> None:
     assert not [line for text in texts for line in text.splitlines() if re.search(r'(^|,)"?=', line)]
 
 
-def test_a_template_with_an_unknown_name_is_an_error(tmp_path: Path) -> None:
-    import jinja2
-
-    (tmp_path / "report.html.j2").write_text("{{ nothing_called_so }}")
-    with pytest.raises(jinja2.UndefinedError):
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("report.html.j2", "{{ nothing_called_so }}", ":1: 'nothing_called_so' is undefined"),
+        ("report.html.j2", "one\n{% if %}", ":2: Expected an expression, got 'end of statement block'"),
+        ("report.html.j2", "one\n\n{{ 1 / 0 }}", ":3: division by zero"),
+        ("report.html.j2", "{{ report.summary + 1 }}", ':1: can only concatenate str (not "int") to str'),
+        ("report.html.j2", "{% include 'not-there' %}", ":1: no template is called not-there"),
+        (
+            "formulas.html.j2",
+            "\n{{ report.nothing }}",
+            ":2: 'speclog.report.model.Report object' has no",
+        ),
+        ("formulas.html.j2", "\n{% for x in %}", ":2: Expected an expression, got 'end of statement block'"),
+    ],
+)
+def test_a_mistake_in_a_template_is_one_line(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError) as raised:
         render.html(build.story(), templates=tmp_path)
+    assert str(raised.value).startswith(f"{tmp_path / name}{said}")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_mistake_of_ours_is_no_usage_error(tmp_path: Path) -> None:
+    report = build.story()
+    report.sections = None  # type: ignore[assignment]
+    with pytest.raises(TypeError):
+        render.html(report, templates=tmp_path)
 
 
 def test_a_template_of_the_users_replaces_the_shipped_one(tmp_path: Path) -> None:

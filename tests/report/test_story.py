@@ -154,8 +154,8 @@ def test_the_two_by_two_has_one_empty_cell(against_fairest: dict[str, Any]) -> N
 
 def _printed(store: str, source: str) -> list[dict[str, Any]]:
     """The rows that a chart's command prints."""
-    program, command, text = shlex.split(source)
-    assert (program, command) == ("speclog", "sql")
+    program, *where, command, text = shlex.split(source)
+    assert (program, where, command) == ("speclog", ["--store", store], "sql")
     with open_store(store) as opened:
         names, found = opened.result(text)
     return [dict(zip(names, row, strict=True)) for row in found]
@@ -168,7 +168,7 @@ def test_every_chart_names_the_command_that_prints_its_numbers(store: str, tmp_p
     charts = [chart for chart in report.sections[0].charts if isinstance(chart, Chart)]
     kinds = {chart.key.split("-")[0] for chart in charts}
     assert {"interaction", "sweep", "timeline"} <= kinds
-    assert all(chart.source.startswith("speclog ") for chart in charts), kinds
+    assert all(chart.source.startswith("speclog --store ") for chart in charts), kinds
     for chart in charts:
         drawn = [dict(zip(data.columns, row, strict=True)) for data in chart.data for row in data.rows]
         if chart.key.startswith("interaction"):
