@@ -17,7 +17,10 @@ _ANSI = re.compile(ANSI)
 
 @dataclass(frozen=True, slots=True)
 class Wrap:
-    """One wrapper: its name, the pattern of what it puts before a line, and a sample."""
+    """One wrapper: its name, the pattern of what it puts before a line, and a sample.
+
+    A group of the pattern is the name of the line's source (container, pod, unit).
+    """
 
     name: str
     unwrap: str
@@ -28,6 +31,33 @@ class Wrap:
 def load_wraps() -> tuple[Wrap, ...]:
     """All declared wrappers, in the order in which they are tried."""
     return tuple(Wrap(**entry) for entry in tomllib.loads(_FILE.read_text(encoding="utf-8"))["wrap"])
+
+
+@cache
+def server_pattern() -> re.Pattern[bytes]:
+    """What only lines of a server hold."""
+    shown = tomllib.loads(_FILE.read_text(encoding="utf-8"))["server"]
+    return re.compile("|".join(map(re.escape, shown)).encode())
+
+
+@cache
+def _each() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(wrap.unwrap) for wrap in load_wraps())
+
+
+def source_of(line: str) -> str:
+    """The name of a line's source as its wrappers give it, '' where none does; of nested ones all names."""
+    names: list[str] = []
+    at, found = 0, True
+    while found:
+        found = False
+        for pattern in _each():
+            match = pattern.match(line, at)
+            if match and match.end() > at:
+                names += match.groups()
+                at, found = match.end(), True
+                break
+    return " ".join(names)
 
 
 @cache

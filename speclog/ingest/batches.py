@@ -15,6 +15,7 @@ from speclog.formats.columns import Batches, BatchReader
 from speclog.formats.texts import Lines, TextReader
 from speclog.ingest.cleaning import clean
 from speclog.ingest.lines import Sieve, Sifted, blank_lines_at_end
+from speclog.ingest.named import servers_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +32,7 @@ class Parsed:
 
     ``typed``: batch rows by table. ``others``: all other kept lines. ``kept``: every kept
     line. ``places``: numbers of kept lines and the bytes they begin at. ``buffers``: those that kept lines
-    still lie in.
+    still lie in. ``servers``: `named.servers_of` it.
     """
 
     size: int = 0
@@ -43,6 +44,7 @@ class Parsed:
     buffers: list[bytearray] = field(default_factory=list)
     tail_time: datetime | None = None
     binary: bool = False
+    servers: set[str] = field(default_factory=set)
 
     def place_of(self, number: int) -> int:
         """The byte that a kept line begins at; that of the next kept line if it was not kept."""
@@ -108,6 +110,7 @@ class ChunkParser:
     def _read(self, block: Block, found: Parsed, into: Batches) -> None:
         if not block.height:
             return
+        found.servers |= servers_of(block)
         block = clean(block)
         rest, others = self.reader.read(block, into, self._texts)
         noise = [i for i, text in enumerate(others.texts) if text.noise]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from speclog.errors import InputError
 from speclog.ingest.sidecars import stem
 from speclog.ingest.sources import written_at
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
@@ -80,7 +81,15 @@ class _Follower:
         self._done: set[int] = set()
 
     def take(self, block: bytes) -> None:
-        self.reader.feed(block)
+        from speclog.ingest.named import SeveralServers
+
+        try:
+            self.reader.feed(block)
+        except SeveralServers as several:
+            raise InputError(
+                f"{self.path}: lines of several servers ({several}): --follow takes one; ingest the file "
+                "when it is whole"
+            ) from None
         self.fresh = True
 
     def idle(self) -> None:

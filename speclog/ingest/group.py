@@ -46,9 +46,14 @@ def ingest_group(
     Arguments, environment and facts are the first node's, completed by the others'; of pipeline stages and
     tensor ranks that print the same batch, the first node's count.
     """
+    from speclog.ingest.named import SeveralServers
     from speclog.ingest.sidecars import find, take
 
-    readers = _read(paths, progress)
+    try:
+        readers = _read(paths, progress)
+    except SeveralServers as several:
+        detail = f"one of the logs has lines of several servers ({several}): ingest it without --group"
+        return [IngestSummary(path, "unusable", detail=detail) for path in paths]
     found = [(path, reader, reader.finish()) for path, reader in zip(paths, readers, strict=True)]
     missing = [
         IngestSummary(path, "unusable", detail=why_nothing(reader))

@@ -15,6 +15,7 @@ from speclog.ingest.sources import BLOCK, STRETCH, Pool, blocks, open_bytes, str
 
 if TYPE_CHECKING:
     from speclog.ingest.batches import Buffer, Parsed
+    from speclog.ingest.named import Only
 
 _WORKERS = 2
 
@@ -41,11 +42,15 @@ def _sharing() -> Iterator[None]:
 
 
 @contextmanager
-def parsed_chunks(path: str) -> Iterator[Iterator[Parsed]]:
-    """The chunks of a log, read by two workers, in order. Raises OSError when it cannot be opened."""
+def parsed_chunks(path: str, only: Only | None = None) -> Iterator[Iterator[Parsed]]:
+    """The chunks of a log, read by two workers, in order. Raises OSError when it cannot be opened.
+
+    ``only``: those lines of a file that several servers write to.
+    """
     with open_bytes(path) as stream:
         pool = Pool(BLOCK)
-        work = _Work(stretches(blocks(stream, pool), STRETCH), pool)
+        buffers = blocks(stream, pool)
+        work = _Work(stretches(only.of(buffers) if only else buffers, STRETCH), pool)
         done = dict(filter(None, [work.do()]))
         if done and done[0].size < STRETCH:  # short, or its lines are: nearly always the first
             done |= dict(filter(None, [work.do()]))

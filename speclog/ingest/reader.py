@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speclog.formats.block import padded
-from speclog.ingest import strangers
+from speclog.ingest import named, strangers
 from speclog.ingest.batches import ChunkParser, Parsed
 from speclog.ingest.lines import blank_lines_at_end
 from speclog.ingest.rows import Buffer
@@ -32,6 +32,7 @@ class LogReader:
         self.lines = 0
         self.bytes = 0
         self.binary = False
+        self.servers: set[str] = set()
         self.buffer = Buffer()
         self._splitter = Splitter(self.buffer, source_index, newest)
         self._stitcher = Stitcher(source_index, kept_ranks)
@@ -56,7 +57,9 @@ class LogReader:
         self.add(self._parser.parse([(buffer, len(data))], blanks=blanks))
 
     def add(self, chunk: Parsed) -> None:
-        """Take a chunk that was read by itself."""
+        """Take a chunk that was read by itself. Raises SeveralServers when there are two with a name."""
+        self.servers |= chunk.servers
+        named.check(self.servers)
         first = self.lines + 1
         typed = {table: put(frame, frame["line_no"] + first) for table, frame in chunk.typed.items()}
         before = len(self.sessions)

@@ -16,6 +16,7 @@ from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 if TYPE_CHECKING:
     from speclog.ingest.batches import Parsed
     from speclog.ingest.build import Frames
+    from speclog.ingest.named import Only
     from speclog.ingest.reader import LogReader
     from speclog.ingest.session import Session
     from speclog.store import Store
@@ -43,8 +44,16 @@ class _Unchanged(Exception):
 class LogIngest:
     """Reads one log and writes it; `run` gives the summaries. Small logs touch the store once, at the end."""
 
-    def __init__(self, path: str, target: str, lock_timeout: float, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        target: str,
+        lock_timeout: float,
+        progress: Progress | None = None,
+        only: Only | None = None,
+    ) -> None:
         self._path = path
+        self._only = only
         self._target = target
         self._lock_timeout = lock_timeout
         self._progress = progress
@@ -52,10 +61,23 @@ class LogIngest:
 
     def run(self) -> list[IngestSummary]:
         """Read and write. Raises OSError when the log cannot be read, StoreError when the store cannot be."""
+        from speclog.ingest.named import SeveralServers, ingest_each
+
+        try:
+            return self._run()
+        except SeveralServers as several:
+            found = several
+
+        def read(only: Only) -> list[IngestSummary]:
+            return LogIngest(self._path, self._target, self._lock_timeout, self._progress, only)._run()
+
+        return ingest_each(self._path, sorted(found.names), read)
+
+    def _run(self) -> list[IngestSummary]:
         from speclog.ingest.reader import LogReader
 
         reader = LogReader(newest=written_at(self._path))
-        with parsed_chunks(self._path) as parsed:
+        with parsed_chunks(self._path, self._only) as parsed:
             if self._read(reader, parsed):
                 return self._write_at_once(reader)
             return self._write_along(reader, parsed)
@@ -76,7 +98,7 @@ class LogIngest:
         from speclog.store import open_store
 
         sessions = self._finish(reader)
-        if not sessions:
+        if not sessions and self._only is None:
             alone = sidecars.standalone(self._path)
             sessions = [alone] if alone else []
         if not sessions:
@@ -109,7 +131,9 @@ class LogIngest:
                     f"{self._path}: another process wrote to the store meanwhile, and a pipe cannot be "
                     "read again: nothing of it was kept; run the command again"
                 )
-            with parsed_chunks(self._path) as again:  # a lake lost the transaction to another writer
+            with parsed_chunks(
+                self._path, self._only
+            ) as again:  # a lake lost the transaction to another writer
                 from speclog.ingest.reader import LogReader
 
                 with ThreadPoolExecutor(1, thread_name_prefix="insert") as inserter:
@@ -171,7 +195,7 @@ class LogIngest:
         return once
 
     def _take_sidecars(self, session: Session) -> None:
-        for path in sidecars.find(self._path):
+        for path in sidecars.find(self._path) if self._only is None else ():
             problem = sidecars.take(session, path)
             if problem:
                 self._notes.append(problem)
@@ -183,7 +207,11 @@ class LogIngest:
 
     def _names(self, sessions: Sequence[Session]) -> dict[int, str]:
         """The file's stem; ``#2`` on the second session of a file."""
+        from speclog.ingest.named import name_of
+
         stem = "stdin" if self._path == "-" else sidecars.stem(self._path)
+        if self._only is not None:
+            stem = name_of(stem, self._only.name)
         return {s.index: stem if place == 0 else f"{stem}#{place + 1}" for place, s in enumerate(sessions)}
 
     def _summaries(self, sessions: Sequence[Session], states: dict[int, str | None]) -> list[IngestSummary]:

@@ -1,0 +1,93 @@
+"""Several servers in one file whose lines name their source: read once for each, as if alone in it.
+
+``docker compose logs``, ``kubectl logs --prefix``, stern and journald put a name before each line. For one
+source all other lines are taken as empty, so that line numbers stay those of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from speclog.formats.block import Block, constant, padded, rows_of
+from speclog.formats.wraps import server_pattern, source_of
+from speclog.ingest.sidecars import find
+from speclog.ingest.sources import read_once
+from speclog.ingest.summary import IngestSummary
+
+_HEAD = constant(b"[20")
+_MOST = 64
+
+
+class SeveralServers(Exception):
+    """Lines of servers with these names stand in one file."""
+
+    def __init__(self, names: set[str]) -> None:
+        super().__init__(", ".join(sorted(name or "no name" for name in names)))
+        self.names = names
+
+
+def servers_of(block: Block) -> set[str]:
+    """The names of the servers whose lines are among those of a block, '' for lines without a name."""
+    rows = np.flatnonzero(_HEAD.differs(rows_of(block.data, block.starts, 1)) != 0) if block.height else ()
+    if not len(rows):
+        return {""}
+    shows = server_pattern().search
+    found = {source_of(raw.decode("utf-8", "replace")) for raw in block.slices(np.array(rows)) if shows(raw)}
+    return found | ({""} if len(rows) < block.height else set())
+
+
+def check(names: set[str]) -> None:
+    """Raise `SeveralServers` when there is more than one server with a name."""
+    if len(names - {""}) > 1:
+        raise SeveralServers(names)
+
+
+class Only:
+    """The lines of one source in buffers of whole lines, all others emptied; ``seen``: whose there are."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seen: set[str] = set()
+        self._first = True
+
+    def of(self, buffers: Iterator[tuple[bytearray, int]]) -> Iterator[tuple[bytearray, int]]:
+        """The buffers with the lines of this source only."""
+        for data, size in buffers:
+            left = b"\n".join(map(self._left, bytes(data[:size]).split(b"\n")))
+            yield bytearray(padded(left)), len(left)
+
+    def _left(self, line: bytes) -> bytes:
+        source = source_of(line.decode("utf-8", "replace")) if line else ""
+        if source not in self.seen and server_pattern().search(line):
+            self.seen.add(source)
+        marks, self._first = self._first and b"SYNTHETIC" in line, False  # of the whole file
+        return line if source == self.name or marks else b""
+
+
+def ingest_each(
+    path: str, names: Sequence[str], read: Callable[[Only], list[IngestSummary]]
+) -> list[IngestSummary]:
+    """``read`` a file once for each server in it; names that are met on the way are read, too."""
+    if read_once(path):
+        detail = (
+            f"lines of several servers ({', '.join(names)}) in a pipe: write them to a file and ingest that"
+        )
+        return [IngestSummary(path, "unusable", detail=detail)]
+    todo, found = list(names), list[IngestSummary]()
+    for name in todo:
+        only = Only(name)
+        summaries = read(only)
+        todo += sorted(only.seen - {*todo})[: _MOST - len(todo)]
+        found += [s for s in summaries if name or s.run_id]  # lines without a name need not be a server's
+    if beside := find(path):
+        note = f"{', '.join(map(str, beside))}: whose of {len(todo)} servers is not known: not read"
+        found[0].notes.append(note)
+    return found
+
+
+def name_of(stem: str, source: str) -> str:
+    """The name of the run of one source of a file."""
+    return f"{stem}.{re.sub(r'[^A-Za-z0-9_.-]+', '-', source)}" if source else stem
