@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from speclog.analysis.estimate import Arm, Pair, arm_at
+from speclog.analysis.matching import NO_CONTEXT
 from speclog.analysis.side import Part, Side
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def _interpolated(candidate: Side, baseline: Side, size: int, confidence: float)
     below = [b for b in baseline.batch_sizes if b < size]
     above = [b for b in baseline.batch_sizes if b > size]
     if not below or not above:
+        if baseline.no_context:
+            return {"batch_size": size, "refused": NO_CONTEXT.format("baseline")}
         if not baseline.batch_sizes:
             return {"batch_size": size, "refused": "the baseline has no clean window at all"}
         measured = ", ".join(map(str, baseline.batch_sizes))

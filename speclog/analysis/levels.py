@@ -70,10 +70,14 @@ def level_windows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def clean_windows(frame: pl.DataFrame) -> Iterator[Windows]:
-    """Yield the clean windows of one run by batch size and kind. ``frame`` as for `level_windows`."""
+    """Yield the clean windows of one run by batch size and kind, those whose context is known.
+
+    ``frame`` as for `level_windows`.
+    """
     import polars as pl
 
-    clean = level_windows(frame).filter(pl.col("excluded").is_null()).sort("source_index", "line_no")
+    counts = pl.col("excluded").is_null() & pl.col("context").is_not_null()
+    clean = level_windows(frame).filter(counts).sort("source_index", "line_no")
     kinds = clean.group_by("batch_size", "eager", "mixed", maintain_order=True)
     for (batch_size, eager, mixed), rows in sorted(kinds):
         yield Windows(

@@ -55,7 +55,14 @@ def _preference(pair: Matched) -> tuple[Any, ...]:
     return (unlike, -min(c.n, b.n), pair.context_from - pair.context_to, c.eager, b.eager, c.band, b.band)
 
 
+NO_CONTEXT = (
+    "the log of the {} prints no context lengths (#token): round times are compared at equal context only"
+)
+
+
 def _lacking(mine: list[Part], theirs: list[Part], baseline: Side, batch_size: int) -> str | None:
+    if baseline.no_context:
+        return NO_CONTEXT.format("baseline")
     if not baseline.batch_sizes:
         return "the baseline has no clean window at all"
     if not theirs:

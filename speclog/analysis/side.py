@@ -114,6 +114,7 @@ class Side:
         self.seed = seed
         self.counts = _counts(frames)
         self.parts = _parts(self, frames)
+        self.no_context = not self.parts and _clean_without_context(frames)
 
     @property
     def batch_sizes(self) -> list[int]:
@@ -133,6 +134,14 @@ class Side:
         """A generator that depends on the seed and on the windows, not on what was asked before."""
         content = b"".join(member.windows.round_ms.tobytes() for member in part.members)
         return np.random.default_rng([self.seed, zlib.crc32(content)])
+
+
+def _clean_without_context(frames: Sequence[pl.DataFrame]) -> bool:
+    """Whether some clean window's log does not print the context it ran at (vLLM)."""
+    import polars as pl
+
+    lacks = pl.col("excluded").is_null() & pl.col("context").is_null()
+    return any(not level_windows(frame).filter(lacks).is_empty() for frame in frames)
 
 
 def _counts(frames: Sequence[pl.DataFrame]) -> dict[int, int]:

@@ -1,5 +1,5 @@
 -- level_line_of(source): the robust line round_ms = fit_a_ms + fit_c_ms_per_token * context of each part of a level, over the clean
--- windows of a relation like level_window. Grain: (run_id, batch_size, eager, band). View level_line shows the result.
+-- windows, as far as their context is known, of a relation like level_window. Grain: (run_id, batch_size, eager, band). View level_line shows the result.
 -- band: 1, 2, ... upwards in context (from 101 for batches that mix requests of unequal length); a new band starts where the next window's
 -- context is more than twice the previous one's plus 512 tokens: no line is fitted across such a gap.
 -- Method (the same as speclog.analysis.line, a test says so): Theil-Sen through the medians of at most 16 context bins (split as ntile
@@ -13,7 +13,7 @@ WITH ranked AS MATERIALIZED (
         row_number() OVER part AS place,
         context > 2 * lag(context) OVER part + 512 AS jumps
     FROM query_table(source)
-    WHERE excluded IS NULL
+    WHERE excluded IS NULL AND context IS NOT NULL
     WINDOW part AS (PARTITION BY run_id, batch_size, eager, mixed ORDER BY context, source_index, line_no)
 ),
 first_place AS (

@@ -28,7 +28,7 @@ SELECT
 FROM (
     SELECT
         r.run_id, d.running_req AS batch_size, d.* EXCLUDE (run_id, ingest_id),
-        coalesce(d.gen_tok_s > 0 AND d.token > 0 AND NOT coalesce(d.warmup, false), false) AS steady
+        coalesce(d.gen_tok_s > 0 AND coalesce(d.token > 0, true) AND NOT coalesce(d.warmup, false), false) AS steady
     FROM raw_decode_window AS d JOIN chosen AS r ON d.run_id = r.run_id AND d.ingest_id = r.ingest_id
     WHERE d.running_req > 0 AND d.prefills_since = 0
 )

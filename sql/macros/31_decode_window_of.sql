@@ -3,7 +3,9 @@
 -- round_ms = running_req * tau / gen_tok_s * 1000 (design: exact, as throughput and accept length
 -- share the window); context = middle of the window, token / running_req - rounds * tau / 2.
 -- mixed: requests of unequal length share the batch (batch_mix; false for a single request).
--- excluded: why the window is not clean ('warmup', 'first', 'prefill', 'batch changed', 'empty', 'no throughput'), NULL when it is.
+-- excluded: why the window is not clean ('warmup', 'first', 'prefill', 'empty', 'batch changed', 'no throughput', 'no accept length'),
+-- NULL when it is. 'prefill' of an engine that reports intervals (vLLM): its prompt throughput is not 0.
+-- Caveat: vLLM prints no #token: token and context of its windows are NULL, and no line over context goes through them.
 CREATE OR REPLACE MACRO decode_window_of(reading) AS TABLE
 WITH w AS (
     SELECT
@@ -33,8 +35,9 @@ SELECT
         WHEN warmup THEN 'warmup'
         WHEN place = 1 THEN 'first'
         WHEN prefills_since > 0 THEN 'prefill'
-        WHEN coalesce(token, 0) <= 0 OR running_req <= 0 THEN 'empty'
+        WHEN token <= 0 OR coalesce(running_req, 0) <= 0 THEN 'empty'
         WHEN running_req <> previous_req THEN 'batch changed'
-        WHEN coalesce(gen_tok_s, 0) <= 0 OR tau IS NULL THEN 'no throughput'
+        WHEN coalesce(gen_tok_s, 0) <= 0 THEN 'no throughput'
+        WHEN tau IS NULL THEN 'no accept length'
     END AS excluded
 FROM w;

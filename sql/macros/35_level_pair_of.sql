@@ -102,6 +102,10 @@ judged AS (
                 THEN format('one clean window of the candidate at batch size {}: two are needed', p.batch_size)
             WHEN p.baseline_clean < 2
                 THEN format('one clean window of the baseline at batch size {}: two are needed', p.batch_size)
+            WHEN p.candidate_from IS NULL
+                THEN 'the log of the candidate prints no context lengths (#token): round times are compared at equal context only'
+            WHEN p.baseline_from IS NULL
+                THEN 'the log of the baseline prints no context lengths (#token): round times are compared at equal context only'
             WHEN q.context IS NULL
                 THEN format(
                     'no common context: candidate {:.0f} to {:.0f}, baseline {:.0f} to {:.0f} tokens',
