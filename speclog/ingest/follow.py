@@ -109,9 +109,13 @@ class _Follower:
         names = self._names(sessions)
         if self.fresh or (last and self.reader.buffer.size):
             mixed = [s for s in sessions if s.strangers]
-            live = [s for s in sessions if s.index not in self._done and not s.strangers]
+            # Once written its id is settled: one that may still be any run's waits for its first decode line.
+            waiting = [s.index for s in sessions if s.may_be_any and not last]
+            held = {*self._done, *waiting}
+            live = [s for s in sessions if s.index not in held and not s.strangers]
             drop = [s.index for s in mixed]
-            rows = row_frames(self.reader.buffer.take(drop=drop, all_events=last), self.reader.sessions)
+            buffer = self.reader.buffer.take(waiting, drop, all_events=last)
+            rows = row_frames(buffer, self.reader.sessions)
             for session in live:
                 session.flushed = True
             origin = Origin(self.path, names)

@@ -126,6 +126,7 @@ def _join(main: Session, other: Session, path: str) -> None:
     main.digest.update(other.digest.digest())
     main.sidecars.append(path)
     other.ingest_id, other.identity, other.manifest = main.ingest_id, main.identity, main.manifest
+    other.first_decode = main.first_decode
 
 
 def _write(

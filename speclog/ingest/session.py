@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from speclog.formats.prefix import split_prefix
+
 MAX_SAMPLES = 20
 _SOURCES = ("manifest", "log", "server_info", "bench")
 _MAX_ENDS = 1000
@@ -51,6 +53,7 @@ class Session:
     manifest: dict[str, Any] = field(default_factory=dict)
     manifest_line: int | None = None
     identity: str = ""
+    first_decode: str = ""  # its first decode line
     synthetic: bool = False
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -100,14 +103,27 @@ class Session:
 
     @property
     def run_id(self) -> str:
-        """First 16 hex digits of the hash of the session's identity: manifest id, args line or first line."""
+        """First 16 hex digits of the hash of the session's identity: manifest id, args line or first line.
+
+        Where that line's time was lost it may be another run's too (a fixed seed): then the first decode
+        line, whose throughput is hardly ever the same twice, belongs to it.
+        """
         if self._settled_id:
             return self._settled_id
         session = self.manifest.get("session")
-        found = _short_hash(f"manifest:{session}" if session else self.identity)
+        found = _short_hash(f"manifest:{session}" if session else self.identity + self._told_apart)
         if self.flushed and (session or self.identity):
             self._settled_id = found
         return found
+
+    @property
+    def _told_apart(self) -> str:
+        return "\n" + self.first_decode if self.first_decode and _has_no_time(self.identity) else ""
+
+    @property
+    def may_be_any(self) -> bool:
+        """Whether so far nothing tells the run from another one of the same arguments."""
+        return not (self.manifest.get("session") or self.first_decode) and _has_no_time(self.identity)
 
     def set_fact(self, name: str, value: object, source: str, line_no: int | None = None) -> None:
         """Record a fact; the first of a better source stays (manifest before log before sidecars)."""
@@ -171,6 +187,11 @@ class Session:
             if head not in self._unknown_heads:
                 self._unknown_heads.add(head)
                 self.unknown_samples.append(text[:200])
+
+
+@lru_cache(maxsize=64)
+def _has_no_time(line: str) -> bool:
+    return split_prefix(line)[0].ts is None
 
 
 @lru_cache(maxsize=64)

@@ -207,6 +207,8 @@ def _look(rows: dict[str, pl.DataFrame], text_of: Callable[[int], str], sessions
         session = sessions[index]
         session.layout |= shape_flags(text) | {name}
         session.identity = session.identity or text
+        if name == f"shape.{_WINDOWS}":
+            session.first_decode = text
         session.engine = session.engine or "sglang"
 
 
