@@ -21,7 +21,7 @@ demo: venv
 	$(BIN)/speclog --store $(STORE) ingest examples/logs
 	$(BIN)/speclog --store $(STORE) report --vs baseline
 
-## test: install, lint, types, every test
+## test: install, lint, types, tests (all but those that need a real SGLang or PostgreSQL: test-sglang, test-fleet)
 test: venv lint types
 	$(BIN)/python -m pytest -n 2
 

@@ -9,6 +9,7 @@ import importlib
 import click
 
 from speclog import __version__
+from speclog.durations import Seconds
 
 COMMANDS = {
     "ingest": "Read logs into the store.",
@@ -66,7 +67,14 @@ class LazyGroup(click.Group):
     show_envvar=True,
     help="DuckDB file, or ducklake:postgres:... / ducklake:sqlite:FILE for a shared store.",
 )
-@click.option("--lock-timeout", default=20.0, show_default=True, help="Seconds to wait for a busy store.")
+@click.option(
+    "--lock-timeout",
+    type=Seconds(),
+    metavar="S",
+    default=20.0,
+    show_default=True,
+    help="Seconds to wait for a busy store.",
+)
 @click.pass_context
 def cli(ctx: click.Context, store: str, lock_timeout: float) -> None:
     """Does speculative decoding beat the plain server here, by how much, and is that comparison fair?"""

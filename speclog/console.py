@@ -3,10 +3,11 @@
 stdout belongs to data (tables, JSON, the path of a report); narration, warnings and progress go to stderr.
 """
 
+import re
 import sys
-import unicodedata
 
-_BIDI = {chr(c) for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C)}
+# Control characters, line and paragraph separators, lone surrogates, and what turns the direction of text.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
@@ -14,15 +15,15 @@ def clean(text: str) -> str:
 
     Newlines and tabs are escaped too, so one value stays on one line.
     """
-    return "".join(_escape(c) if _is_unsafe(c) else c for c in text)
+    return _UNSAFE.sub(lambda found: _escape(ord(found[0])), text)
 
 
-def _is_unsafe(char: str) -> bool:
-    return char in _BIDI or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
+def clean_json(text: str) -> str:
+    """JSON that says the same, harmless on a terminal: `json.dumps` leaves most of these as they are."""
+    return _UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
 
 
-def _escape(char: str) -> str:
-    code = ord(char)
+def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 

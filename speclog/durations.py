@@ -1,8 +1,29 @@
-"""Durations as people type them: ``90s``, ``12h``, ``7d``."""
+"""Durations as people type them: ``90s``, ``12h``, ``7d``, and options that take seconds."""
 
+import math
 from datetime import timedelta
+from typing import Any
+
+import click
 
 from speclog.errors import UsageError
+
+
+class Seconds(click.FloatRange):
+    """An option's value in seconds: a finite number of at least ``least``."""
+
+    name = "seconds"
+
+    def __init__(self, least: float = 0.0) -> None:
+        super().__init__(min=least)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Raises BadParameter for infinity, NaN, and less than ``least``."""
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is not a number of seconds.", param, ctx)
+        return seconds
+
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 

@@ -9,11 +9,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from speclog.console import clean
+from speclog.console import clean, clean_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 Rows = Sequence[Sequence[Any]]
+_PIECE = 8
 FORMATS = ("table", "json", "csv", "markdown")
 
 
@@ -44,14 +49,16 @@ def plain(value: Any) -> Any:
 
 def _json(columns: Sequence[str], rows: Rows) -> None:
     objects = [dict(zip(columns, map(plain, row), strict=True)) for row in rows]
-    json.dump(objects, sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")
+    sys.stdout.write(clean_json(json.dumps(objects, ensure_ascii=False, indent=1)) + "\n")
 
 
 def _csv(columns: Sequence[str], rows: Rows) -> None:
+    """As it is into a file or pipe, which want the exact text; cleaned on a terminal, which obeys it."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+    tidy = clean if sys.stdout.isatty() else str
+    for row in rows:
+        writer.writerow([tidy(c) if isinstance(c, str) else c for c in map(_csv_cell, row)])
 
 
 def _markdown(columns: Sequence[str], rows: Rows) -> None:
@@ -94,8 +101,48 @@ def _is_number(values: Iterable[Any]) -> bool:
 
 
 def _table(columns: Sequence[str], rows: Rows) -> None:
-    from rich import box
     from rich.console import Console
+
+    on_terminal = sys.stdout.isatty()
+    # Away from a terminal nothing is folded: the table is as wide as its contents.
+    console = Console(soft_wrap=not on_terminal, width=None if on_terminal else 10_000)
+    fits = not on_terminal or _needs(columns, rows) <= console.width
+    # Captured, because rich ends the program with 1 where nobody reads stdout any more.
+    with console.capture() as drawn:
+        console.print(_drawn(columns, rows) if fits else _records(columns, rows))
+    sys.stdout.write(drawn.get())
+
+
+def _needs(columns: Sequence[str], rows: Rows) -> int:
+    """The least width at which no number is broken and no text is cut into short pieces."""
+    widths = []
+    for index, column in enumerate(columns):
+        cells = [_cell(row[index]) for row in rows]
+        longest = max(map(len, cells), default=0)
+        widths.append(
+            max(longest if _is_number(row[index] for row in rows) else min(longest, 12), len(column))
+        )
+    return sum(widths) + 2 * len(widths)
+
+
+def _records(columns: Sequence[str], rows: Rows) -> Text:
+    """One row after the other, one value a line: for tables that a terminal is too narrow for."""
+    from rich.text import Text
+
+    width = max(len(column) for column in columns)
+    lines = []
+    for number, row in enumerate(rows, 1):
+        lines.append(f"-- {number} of {len(rows)} --")
+        lines += [
+            f"{clean(column):<{width}}  {_cell(value)}"
+            for column, value in zip(columns, row, strict=True)
+            if value is not None
+        ]
+    return Text("\n".join(lines))
+
+
+def _drawn(columns: Sequence[str], rows: Rows) -> Table:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
@@ -105,9 +152,4 @@ def _table(columns: Sequence[str], rows: Rows) -> None:
         table.add_column(clean(column), justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    # Away from a terminal nothing is folded: the table is as wide as its contents.
-    console = Console(soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 10_000)
-    # Captured, because rich ends the program with 1 where nobody reads stdout any more.
-    with console.capture() as drawn:
-        console.print(table)
-    sys.stdout.write(drawn.get())
+    return table

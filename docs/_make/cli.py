@@ -13,8 +13,8 @@ HEAD = """# The command line
 
 Written by `make docs` from the commands' own help.
 
-stdout is data: tables, JSON, the path of a report (always the last line). stderr is talk: summaries, warnings, progress.
-Nothing is coloured and no progress bar is drawn when the stream is not a terminal or `NO_COLOR` is set.
+stdout is data: tables, JSON, what `ingest` made of each log, the path of a report (always the last line). stderr is talk: warnings, progress.
+Nothing is coloured and no progress bar is drawn when the stream is not a terminal; `NO_COLOR` takes the colour away.
 
 | exit code | means |
 |---|---|

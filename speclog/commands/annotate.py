@@ -48,7 +48,8 @@ def command(
     if not words:
         raise UsageError("what do you vouch for? KEY=VALUE..., or --list")
     entries = annotations.parse(words)
-    with open_store(ctx.obj["store"], read_only=False, lock_timeout=ctx.obj["lock_timeout"]) as store:
+    target, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
+    with open_store(target, read_only=False, create=False, lock_timeout=lock_timeout) as store:
         run_ids = resolve(store, run)
         against = annotations.contradictions(store, run_ids, entries)
         if against and not override:

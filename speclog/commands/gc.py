@@ -33,7 +33,8 @@ def command(ctx: click.Context, older_than: str, dry_run: bool, as_json: bool) -
     from speclog.tables import show
 
     age = parse_duration(older_than)
-    with open_store(ctx.obj["store"], read_only=False, lock_timeout=ctx.obj["lock_timeout"]) as store:
+    target, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
+    with open_store(target, read_only=False, create=False, lock_timeout=lock_timeout) as store:
         done = collect(store, older_than=age, dry_run=dry_run)
     facts = {
         "superseded_ingests": done.superseded_ingests,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from speclog.console import clean, say
-from speclog.errors import ExitCode, UsageError
+from speclog.errors import ExitCode, InputError, UsageError
 
 if TYPE_CHECKING:
     from speclog.ingest.summary import IngestSummary
@@ -68,10 +69,15 @@ def _end(found: list[IngestSummary], *, as_json: bool) -> None:
 
 
 def _follow(obj: dict[str, object], logs: tuple[str, ...], *, as_json: bool, verbose: bool) -> None:
+    from speclog.ingest.archives import PACKED
     from speclog.ingest.follow import follow_log
 
     if len(logs) != 1:
         raise UsageError("--follow takes one log")
+    if Path(logs[0]).is_dir():
+        raise InputError(f"{logs[0]}: a directory; --follow takes one log")
+    if logs[0].endswith(PACKED):
+        raise InputError(f"{logs[0]}: packed, so nothing is written to it any more; leave out --follow")
     say(f"following {clean(logs[0])}; Ctrl-C ends")
     timeout = float(str(obj["lock_timeout"]))
     found = follow_log(logs[0], store_target=str(obj["store"]), lock_timeout=timeout)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from speclog.completion import OVERLAY, PROFILE
+from speclog.durations import Seconds
 
 _EPILOG = """\b
 Examples:
@@ -45,7 +46,13 @@ Examples:
 @click.option("--isolate", is_flag=True, help="Drop tuning variables of this shell that no profile sets.")
 @click.option("--force", is_flag=True, help="Launch although a preflight check fails.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first session that fails.")
-@click.option("--time-limit", default=0.0, metavar="S", help="Start no session that would not end in time.")
+@click.option(
+    "--time-limit",
+    type=Seconds(),
+    default=0.0,
+    metavar="S",
+    help="Start no session that would not end in time.",
+)
 @click.option(
     "--node-rank", default=0, metavar="N", help="This machine's rank in a session over several nodes."
 )

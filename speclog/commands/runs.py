@@ -13,7 +13,7 @@ _EPILOG = "Example: speclog runs --json"
 @click.option("--json", "as_json", is_flag=True, help="An array of objects instead of a table.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """List the runs in the store: name, engine and version, speculation, windows, state."""
+    """List the runs in the store: name, version, speculation (steps/draft tokens), windows, state, start."""
     if ctx.invoked_subcommand is None:
         _list(ctx.obj["store"], ctx.obj["lock_timeout"], "json" if as_json else "table")
 
@@ -27,7 +27,8 @@ def remove(ctx: click.Context, runs: tuple[str, ...]) -> None:
     from speclog.runs import resolve
     from speclog.store import open_store, removal
 
-    with open_store(ctx.obj["store"], read_only=False, lock_timeout=ctx.obj["lock_timeout"]) as store:
+    target, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
+    with open_store(target, read_only=False, create=False, lock_timeout=lock_timeout) as store:
         chosen = sorted({run_id for text in runs for run_id in resolve(store, text)})
         count = removal.remove(store, chosen)
     console.say(f"{count} runs removed; `speclog runs restore` brings them back until `speclog gc`")
@@ -44,7 +45,7 @@ def restore(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
     from speclog.tables import show
 
     target, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
-    with open_store(target, read_only=not runs, lock_timeout=lock_timeout) as store:
+    with open_store(target, read_only=not runs, create=False, lock_timeout=lock_timeout) as store:
         if not runs:
             listed = removal.removed_runs(store)
         else:

@@ -32,7 +32,7 @@ def command(ctx: click.Context, text: str, fmt: str, as_json: bool, output: Path
     fmt = "json" if as_json else fmt
     if fmt == "parquet" and output is None:
         raise UsageError("--format parquet needs --output FILE")
-    statement = sys.stdin.read() if text == "-" else text
+    statement = _typed() if text == "-" else text
     target, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
     with (
         open_store(target, lock_timeout=lock_timeout) as store,
@@ -50,3 +50,13 @@ def command(ctx: click.Context, text: str, fmt: str, as_json: bool, output: Path
     with output.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
         show(columns, rows, fmt)
     click.echo(str(output))
+
+
+def _typed() -> str:
+    """The statement on stdin. Raises UsageError when it is not text."""
+    from speclog.errors import UsageError
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"SQL on stdin: byte {error.start + 1} is not UTF-8 text") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from speclog.completion import RUN
+from speclog.durations import Seconds
 
 _EPILOG = """Examples:
 
@@ -24,36 +25,50 @@ _EPILOG = """Examples:
     "--vs",
     type=RUN,
     metavar="BASELINE",
-    help="A run of the store; default: the newest run without speculation.",
+    help="A run of the store; default: the newest plain run of that model on as many GPUs.",
 )
-@click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between two looks.")
+@click.option(
+    "--interval",
+    "interval_s",
+    type=Seconds(0.05),
+    metavar="S",
+    default=1.0,
+    show_default=True,
+    help="Seconds between two looks.",
+)
 @click.option("--plain", is_flag=True, help="One line a window, also on a terminal.")
 @click.option("--once", is_flag=True, help="Stop at the end of what is there (plain lines).")
 @click.pass_context
 def command(ctx: click.Context, log: str, vs: str | None, interval_s: float, plain: bool, once: bool) -> None:
     """Follow LOG: throughput, accept length, round time, margin against a stored baseline, last events.
 
-    Survives rotation; reads the store once, at the start, and never holds its lock. Ctrl-C ends it.
+    Survives rotation; reads the store once for each server it sees start and never holds its lock. Of a
+    server with DP ranks each line is one rank's. Ctrl-C ends it.
     """
     from rich.console import Console
 
-    from speclog.console import say
-    from speclog.watch.baseline import stored_baseline
+    from speclog.console import clean, say
+    from speclog.watch.baseline import named, newest_alike
     from speclog.watch.run import watch_live, watch_plain
+    from speclog.watch.state import State
 
-    path = _log(log)
-    baseline, about = stored_baseline(ctx.obj["store"], vs, min(2.0, ctx.obj["lock_timeout"]))
+    path = _log(log, must_exist=once)
+    target, patience_s = ctx.obj["store"], min(2.0, ctx.obj["lock_timeout"])
+    if vs and vs != "baseline":
+        state = State(*named(target, vs, patience_s))
+    else:
+        state = State(choose=lambda args: newest_alike(target, args, patience_s))
     console = Console()
     if console.is_terminal and not plain and not once and console.width >= 40:
-        watch_live(path, baseline, about, console, interval_s=interval_s)
+        watch_live(path, state, console, interval_s=interval_s)
         return
-    say(about)
-    watch_plain(path, baseline, click.echo, interval_s=interval_s, once=once)
+    watch_plain(path, state, click.echo, lambda about: say(clean(about)), interval_s=interval_s, once=once)
 
 
-def _log(text: str) -> Path:
+def _log(text: str, *, must_exist: bool) -> Path:
     """The path itself, or the newest log of a launch profile of that name under ``logs/``."""
     from speclog.errors import InputError
+    from speclog.ingest.archives import PACKED
     from speclog.resources import directory
 
     path = Path(text)
@@ -61,7 +76,9 @@ def _log(text: str) -> Path:
         raise InputError(f"{text}: a directory; name one log in it")
     if path.exists() and not path.is_file():
         raise InputError(f"{text}: not a file; watch a file that the server's output is written to (tee)")
-    if path.exists() or "/" in text or path.suffix:
+    if path.suffix in PACKED:
+        raise InputError(f"{text}: packed, so nothing is written to it any more; `speclog ingest` reads it")
+    if path.exists() or (not must_exist and ("/" in text or path.suffix)):
         return path
     found = sorted(Path("logs").glob(f"**/*{text}*.log"), key=lambda log: log.stat().st_mtime)
     if found:

@@ -12,6 +12,9 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
+PACKED = (".gz", ".zst", ".zstd")
+"""How the names of compressed logs end."""
+
 FREE_BYTES = 12 << 20
 """What any compressed file may unpack to."""
 

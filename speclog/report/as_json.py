@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from speclog.console import clean_json
 from speclog.report.model import Absent, Chart, Data, Pair, Report, Run, Section
 
 SCHEMA_VERSION = 1
@@ -15,7 +16,12 @@ SCHEMA_VERSION = 1
 
 def text(report: Report) -> str:
     """The report as indented JSON; numbers unrounded, unknown as null, times as ISO 8601 UTC."""
-    return json.dumps(document(report), indent=1, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+    return (
+        clean_json(
+            json.dumps(document(report), indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+        )
+        + "\n"
+    )
 
 
 def document(report: Report) -> dict[str, Any]:

@@ -34,6 +34,14 @@ LAKE = "lake"
 _CONFIG = {"storage_compatibility_version": "v1.2.0", "autoinstall_known_extensions": "false"}
 # DuckDB would draw a progress bar on stdout, also into a pipe.
 _QUIET = "SET enable_progress_bar = false; SET enable_progress_bar_print = false"
+_NEXT_STEPS = (
+    ("ermission denied", "check the permissions of the file and its directory"),
+    ("not a valid DuckDB database", "name another file with --store"),
+    ("version number", "upgrade: pip install -U duckdb"),
+    ("orrupt", "restore a copy, or move the file away and ingest its logs again"),
+    ("checksum", "restore a copy, or move the file away and ingest its logs again"),
+    ("does not exist", "create it first (`speclog init`)"),
+)
 _IDLE: dict[tuple[Target, bool], duckdb.DuckDBPyConnection] = {}
 _CATALOG_EXTENSION = {"postgres": "postgres_scanner", "sqlite": "sqlite_scanner"}
 
@@ -133,7 +141,12 @@ def _refusal(error: BaseException, target: Target, lock_timeout: float) -> Store
         )
     if problems.is_lost(error):
         return StoreError(f"{target}: the catalog cannot be reached ({lock_timeout:g} s tried): {text}")
-    return StoreError(f"{target}: cannot be opened as a store: {text}")
+    return StoreError(f"{target}: cannot be opened as a store: {text}; {_what_to_do(text)}")
+
+
+def _what_to_do(text: str) -> str:
+    """The next step after an error of opening; the engine names only what it met."""
+    return next((step for known, step in _NEXT_STEPS if known in text), "check --store")
 
 
 def _open_file(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPyConnection:

@@ -361,21 +361,22 @@ def open_store(
     target: str,
     *,
     read_only: bool = True,
+    create: bool = True,
     lock_timeout: float = 20.0,
     sandbox: bool = False,
 ) -> Iterator[Store]:
     """Open a store, install or refresh its schema when writing, and close it at the end of the block.
 
     ``target`` is what ``--store`` takes: a path (optionally ``duckdb:path``), ``ducklake:postgres:...`` or
-    ``ducklake:sqlite:FILE``. A missing store is created when writing and is a StoreError when reading. Waits
-    up to ``lock_timeout`` seconds for another process's lock. ``sandbox`` is for SQL that a person typed:
-    only queries, and nothing outside the store can be read or written.
+    ``ducklake:sqlite:FILE``. A missing store is created when writing, unless not to ``create``, and is a
+    StoreError otherwise. Waits up to ``lock_timeout`` seconds for another process's lock. ``sandbox`` is for
+    SQL that a person typed: only queries, and nothing outside the store can be read or written.
     """
     parsed = parse_target(target)
-    made = (
-        not read_only and not parsed.is_lake and template.provide(parsed.path, schema.digest(), _make_empty)
-    )
-    with _opened(parsed, read_only, lock_timeout) as store:
+    create = create and not read_only
+    with _no_os_error(parsed):
+        made = create and not parsed.is_lake and template.provide(parsed.path, schema.digest(), _make_empty)
+    with _opened(parsed, read_only, create, lock_timeout) as store:
         if made:
             store.prepared = schema.CREATED
         if sandbox:
@@ -384,13 +385,29 @@ def open_store(
 
 
 def _make_empty(path: Path) -> None:
-    with _opened(Target("file", str(path)), read_only=False, lock_timeout=0):
+    with _opened(Target("file", str(path)), read_only=False, create=True, lock_timeout=0):
         pass
 
 
 @contextmanager
-def _opened(parsed: Target, read_only: bool, lock_timeout: float) -> Iterator[Store]:
-    connection = engine.connect(parsed, read_only=read_only, create=not read_only, lock_timeout=lock_timeout)
+def _no_os_error(parsed: Target) -> Iterator[None]:
+    """While a store is looked for, what the machine refuses is a StoreError, and so is a directory."""
+    try:
+        if not parsed.is_lake and parsed.path.is_dir():
+            raise StoreError(
+                f"{parsed}: a directory; --store takes a file in it, such as {parsed.path / 'speclog.duckdb'}"
+            )
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{parsed}: cannot be reached: {error.strerror or error}; check --store and its permissions"
+        ) from error
+
+
+@contextmanager
+def _opened(parsed: Target, read_only: bool, create: bool, lock_timeout: float) -> Iterator[Store]:
+    with _no_os_error(parsed):
+        connection = engine.connect(parsed, read_only=read_only, create=create, lock_timeout=lock_timeout)
     store = Store(connection, parsed, lock_timeout, read_only=read_only)
     try:
         store.prepared = schema.prepare(store, writable=not read_only)

@@ -10,7 +10,8 @@ from speclog.watch.state import Window
 
 def window_line(window: Window) -> str:
     """``12:03:11 b=1 71.3 tok/s tau 2.13 round 29.87 ms margin +0.25 (tau* 1.88)``."""
-    parts = [clock(window.ts), f"b={window.batch_size}", f"{window.gen_tok_s:,.1f} tok/s"]
+    rank = [] if window.dp is None else [f"DP{window.dp}"]
+    parts = [clock(window.ts), *rank, f"b={window.batch_size}", f"{window.gen_tok_s:,.1f} tok/s"]
     if window.printed_accept:
         parts.append(f"tau {window.tau:.2f}")
     if window.round_ms is not None:

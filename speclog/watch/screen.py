@@ -29,7 +29,7 @@ def sparkline(values: Sequence[float | None], width: int) -> str:
     )
 
 
-def screen(state: State, title: str, baseline: str, *, width: int = 80, height: int = 24) -> Group:
+def screen(state: State, title: str, *, width: int = 80, height: int = 24) -> Group:
     """Everything the terminal shows now."""
     from rich.console import Group
     from rich.text import Text
@@ -43,7 +43,7 @@ def screen(state: State, title: str, baseline: str, *, width: int = 80, height: 
         lines.append(Text("waiting for the first decode line"))
     else:
         lines += [_numbers(state, last), Text(""), *_sparks(state, width)]
-    lines.append(Text(clean(baseline)[: 2 * width], style="dim"))
+    lines.append(Text(clean(state.about)[: 2 * width], style="dim"))
     room = max(1, height - 16)
     lines.append(Text("Last events", style="bold"))
     events = list(state.events)[-room:] or [(None, "none", "")]
@@ -56,7 +56,8 @@ def _numbers(state: State, last: Window) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_edge=False)
-    for head in ("", "now", f"median of {len(state.clean(last.batch_size))} clean"):
+    now = "now" if last.dp is None else f"now, DP{last.dp}"
+    for head in ("", now, f"median of {len(state.clean(last.batch_size))} clean"):
         table.add_column(head, justify="left" if not head else "right", no_wrap=True)
     size = last.batch_size
     rows = [

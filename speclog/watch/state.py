@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
@@ -13,6 +13,7 @@ from speclog.formats.values import whole_number
 
 if TYPE_CHECKING:
     from speclog.formats.engine import Record
+    from speclog.formats.prefix import Prefix
 
 DEFAULT_ROUNDS = 40
 
@@ -36,7 +37,7 @@ class BaselineLine:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One decode line. ``left_out`` says why it does not count, None when it does."""
+    """One decode line, of DP rank ``dp``. ``left_out`` says why it does not count, None when it does."""
 
     ts: datetime | None
     batch_size: int
@@ -48,6 +49,7 @@ class Window:
     queue: int | None
     left_out: str | None
     tau_star: float | None
+    dp: int | None = None
 
     @property
     def margin_tokens(self) -> float | None:
@@ -60,6 +62,9 @@ class State:
     """Everything a screen shows. Feed it records in log order."""
 
     baseline: Mapping[int, BaselineLine] = field(default_factory=dict)
+    about: str = "no margin: no server_args line seen in this log (--vs names a baseline)"
+    choose: Callable[[Mapping[str, str]], tuple[Mapping[int, BaselineLine], str]] | None = None
+    """Gives a baseline, and a sentence about it, for a server's arguments; None keeps the one there is."""
     windows: deque[Window] = field(default_factory=lambda: deque(maxlen=240))
     events: deque[tuple[datetime | None, str, str]] = field(default_factory=lambda: deque(maxlen=50))
     seen: int = 0
@@ -69,10 +74,13 @@ class State:
     treatment: str = ""
     _prefills: dict[str, int] = field(default_factory=dict)
     _previous: dict[str, int] = field(default_factory=dict)
+    _copies: dict[int | None, tuple[int | None, ...]] = field(default_factory=dict)
 
     def take(self, record: Record) -> Window | None:
         """Add one record; returns the window when it was a decode line, so that it can be printed."""
         name, fields = record.kind.name, record.fields
+        if name in ("decode_batch", "prefill_batch") and self._is_copy(record.prefix):
+            return None
         if name == "decode_batch":
             return self._decode(record, fields)
         if name == "prefill_batch":
@@ -82,6 +90,11 @@ class State:
         elif not record.kind.noise and record.kind.table != "profile_window":
             self._event(record)
         return None
+
+    def _is_copy(self, prefix: Prefix) -> bool:
+        """Whether a batch line repeats another's: of the PP and TP ranks of a DP rank one counts."""
+        rank = tuple(prefix.number(tag) for tag in ("PP", "TP", "EP"))
+        return self._copies.setdefault(prefix.number("DP"), rank) != rank
 
     def _event(self, record: Record) -> None:
         """Note an event once, though every rank prints it."""
@@ -95,6 +108,7 @@ class State:
         self.windows.clear()
         self._prefills.clear()
         self._previous.clear()
+        self._copies.clear()
         text = {key: str(value).strip('"') for key, value in args.items()}
         algorithm = text.get("speculative_algorithm", "null")
         self.speculative = algorithm not in ("null", "None", "")
@@ -103,6 +117,8 @@ class State:
         self.treatment = (
             f"{algorithm} {steps} steps, {drafts} draft tokens" if self.speculative else "no speculation"
         )
+        if self.choose is not None:
+            self.baseline, self.about = self.choose(text)
 
     def _decode(self, record: Record, fields: Mapping[str, Any]) -> Window | None:
         size, speed = fields.get("running_req"), fields.get("gen_tok_s")
@@ -120,6 +136,7 @@ class State:
         window = Window(
             record.prefix.ts, size, float(speed), tau, accept is not None, round_ms, context,
             fields.get("queue_req"), left_out, self._tau_star(size, context, round_ms, left_out),
+            record.prefix.number("DP"),
         )  # fmt: skip
         self._previous[rank] = size
         self._prefills[rank] = 0

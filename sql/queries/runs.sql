@@ -2,8 +2,8 @@
 SELECT
     run_id[:8] AS id,
     coalesce(tag || ': ' || name, name) AS run,
-    coalesce(version, version_min || '-' || version_max, '?') AS version,
-    CASE WHEN speculative THEN algorithm || ' ' || steps || '/' || draft_tokens WHEN speculative IS NULL THEN '?' ELSE 'plain' END AS speculation,
+    CASE engine WHEN 'sglang' THEN '' ELSE engine || ' ' END || coalesce(version, version_min || '-' || version_max, '?') AS version,
+    CASE WHEN speculative THEN coalesce(algorithm, 'speculative') || ' ' || coalesce(steps::VARCHAR, '?') || '/' || coalesce(draft_tokens::VARCHAR, '?') WHEN speculative IS NULL THEN '?' ELSE 'plain' END AS speculation,
     windows,
     CASE WHEN NOT served THEN 'never served' ELSE end_reason END AS state,
     started_at AS started

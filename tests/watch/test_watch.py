@@ -109,12 +109,12 @@ def test_a_new_server_forgets_the_old_windows() -> None:
 def test_the_screen_fits(width: int, height: int) -> None:
     from rich.console import Console
 
-    state = State({1: BaselineLine("base", 10.0, 0.001, 500, 2000)})
+    state = State({1: BaselineLine("base", 10.0, 0.001, 500, 2000)}, about="b" * 300)
     feed(state, [ARGS, *(decode(i % 60, speed=90 + i % 7) for i in range(100))])
     state.events.extend((None, "retract", "x" * 500) for _ in range(50))
     out = io.StringIO()
     console = Console(file=out, width=width, height=height, force_terminal=True, color_system=None)
-    console.print(screen(state, "speclog watch " + "l" * 300, "b" * 300, width=width, height=height))
+    console.print(screen(state, "speclog watch " + "l" * 300, width=width, height=height))
     lines = out.getvalue().splitlines()
     assert len(lines) <= height
     assert max(len(line) for line in lines) <= width
@@ -129,7 +129,7 @@ def test_hostile_text_moves_no_cursor() -> None:
 
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=False)
-    console.print(screen(state, "[red]x[/red]\x1b[2J", "b"))
+    console.print(screen(state, "[red]x[/red]\x1b[2J"))
     assert "\x1b" not in out.getvalue()
     assert "[red]x[/red]" in out.getvalue()
 
