@@ -57,7 +57,7 @@ def _answer(error: Exception) -> int:
 
 def _is_interrupt(error: Exception) -> bool:
     """DuckDB ends a query on Ctrl-C with an error of its own."""
-    return "Query interrupted" in str(error) or type(error).__name__ == "InterruptException"
+    return any(known in str(error) for known in ("Query interrupted", "INTERRUPT Error"))
 
 
 def _is_closed_pipe(error: Exception) -> bool:

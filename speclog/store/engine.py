@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from speclog.errors import StoreError
-from speclog.store import problems
+from speclog.store import interrupts, problems
 from speclog.store.target import Target
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _open_file(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPy
         raise StoreError(
             f"{target}: no store here; run `speclog ingest LOG...` first or name one with --store"
         )
-    connection = duckdb.connect(str(target.path), read_only=read_only, config=dict(_CONFIG))
+    connection = interrupts.watch(duckdb.connect(str(target.path), read_only=read_only, config=dict(_CONFIG)))
     connection.execute(_QUIET)
     if read_only:
         # The store's own directory may be read-only too; big sorts spill elsewhere.
@@ -175,7 +175,7 @@ def _open_lake(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPy
 
     if target.kind == "sqlite" and not create and not target.path.is_file():
         raise StoreError(f"{target}: no store here; make one with `speclog init`")
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection = interrupts.watch(duckdb.connect(config={"autoinstall_known_extensions": "false"}))
     try:
         connection.execute(_QUIET)
         for name in ("ducklake", _CATALOG_EXTENSION[target.kind]):
