@@ -102,15 +102,13 @@ def _where(pair: Matched) -> dict[str, Any]:
 def _numbers(pair: Pair, delta: float) -> dict[str, Any]:
     speedup = pair.speedup
     low, high = speedup.interval(pair.confidence)
-    t_spec, t_base = pair.candidate.round_ms, pair.baseline.round_ms
-    token_ms = t_base / pair.baseline.tau
     return {
         **_spread("tau", pair.tau, pair.confidence),
-        "t_spec_ms": t_spec,
-        "t_base_ms": t_base,
+        **_spread("t_spec_ms", pair.t_spec_ms, pair.confidence),
+        **_spread("t_base_ms", pair.t_base_ms, pair.confidence),
         **_spread("tau_star", pair.tau_star, pair.confidence),
         **_spread("margin_tokens", pair.margin_tokens, pair.confidence),
-        "margin_ms": pair.candidate.tau * token_ms - t_spec,
+        **_spread("margin_ms", pair.margin_ms, pair.confidence),
         "margin_pct": 100 * (speedup.value - 1),
         **_spread("speedup", speedup, pair.confidence),
         "p_win": float(np.mean(speedup.draws > 1)),
@@ -124,19 +122,22 @@ def _spread(name: str, estimate: Estimate, confidence: float) -> dict[str, float
     return {name: estimate.value, f"{name}_lo": low, f"{name}_hi": high}
 
 
+_SPREADS = ("tau", "t_spec_ms", "t_base_ms", "tau_star", "margin_tokens", "margin_ms")
+
+
 def _schema() -> dict[str, Any]:
     import polars as pl
 
     def floats(*names: str) -> dict[str, Any]:
         return dict.fromkeys(names, pl.Float64())
 
-    spread = [f"{name}{end}" for name in ("tau_star", "margin_tokens") for end in ("", "_lo", "_hi")]
+    spread = [f"{name}{end}" for name in _SPREADS for end in ("", "_lo", "_hi")]
     return {
         "batch_size": pl.Int64(),
         **floats("context_from", "context_to", "context"),
         "n_candidate": pl.Int64(),
         "n_baseline": pl.Int64(),
-        **floats("tau", "tau_lo", "tau_hi", "t_spec_ms", "t_base_ms", *spread, "margin_ms", "margin_pct"),
+        **floats(*spread, "margin_pct"),
         **floats("speedup", "speedup_lo", "speedup_hi", "p_win"),
         "tie": pl.String(),
         "equivalent": pl.Boolean(),

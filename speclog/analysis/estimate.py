@@ -72,6 +72,23 @@ class Pair:
         value = self.candidate.tau - self.tau_star.value
         return Estimate(value, self.tau_star.draws * (self.speedup.draws - 1))
 
+    @property
+    def margin_ms(self) -> Estimate:
+        """What a round may still take: tau * t_base - t_spec, drawn as t_spec * (S - 1)."""
+        c, b = self.candidate, self.baseline
+        value = c.tau * b.round_ms / b.tau - c.round_ms
+        return Estimate(value, self.t_spec_ms.draws * (self.speedup.draws - 1))
+
+    @property
+    def t_spec_ms(self) -> Estimate:
+        """Round time of the candidate."""
+        return self._estimate(self.candidate.round_ms, [self.candidate.log_ms], [])
+
+    @property
+    def t_base_ms(self) -> Estimate:
+        """Round time of the baseline."""
+        return self._estimate(self.baseline.round_ms, [], [self.baseline.log_ms])
+
     def _estimate(self, value: float, mine: list[Component], theirs: list[Component]) -> Estimate:
         # Deviations of one arm come from the same windows: added draw by draw before their variance is taken.
         arms = [_together(components) for components in (mine, theirs) if components]

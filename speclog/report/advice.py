@@ -89,7 +89,9 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
 
     ``measured``: runs of the same server with other steps, their level, and whether all else is proven equal.
     """
-    proof = " ".join(_measured(run, level, proven) for run, level, proven in measured)
+    proof = " ".join(
+        f"{_measured(run, level, proven)}{_missed(run, level, predicted)}" for run, level, proven in measured
+    )
     known = [row for row in predicted if row.get("speedup") is not None]
     if not known:
         why = next((row["refused"] for row in predicted if row.get("refused")), steps.NOT_PROFILED)
@@ -97,8 +99,8 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
             return Answer("steps", steps.QUESTION, proof, anchor="f-what-if")
         return Answer("steps", steps.QUESTION, why_not=why, anchor="f-what-if")
     sizes = sorted({row["batch_size"] for row in known})
-    said = [steps.title(steps.at_middle(known, size), pair.candidate.steps, size) for size in sizes]
-    lead = f"{proof} Predicted: " if proof else ""
+    said = [steps.title(pair, steps.at_middle(known, size), size) for size in sizes]
+    lead = f"{proof} " if proof else ""
     text = f"{if_equal(pair)}{lead}{'; '.join(said)}. {steps.cost(known)}"
     rows = tuple(row for row in known if row["best"])
     return Answer("steps", steps.QUESTION, text, rows=rows, anchor="f-what-if")
@@ -106,10 +108,33 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
 
 def _measured(run: Run, level: Level, proven: bool) -> str:
     doubt = "" if proven else ", if all else is equal"
-    span = numbers.percent_between(level.speedup_lo, level.speedup_hi)
+    said = numbers.percent_with(level.speedup, level.speedup_lo, level.speedup_hi)
     return (
-        f"Measured with {numbers.count(run.steps or 0, 'step')} ({run.name}{doubt}): "
-        f"{numbers.percent(level.speedup)} ({span}) at batch {level.batch_size}."
+        f"Measured with {numbers.count(run.steps or 0, 'step')} ({run.name}{doubt}): {said} "
+        f"at batch {level.batch_size}."
+    )
+
+
+def _missed(run: Run, level: Level, predicted: Sequence[Row]) -> str:
+    """That a prediction and what was measured exclude each other, by how much, and what is not in it."""
+    known = [row for row in predicted if row.get("speedup") is not None]
+    if level.batch_size not in {row["batch_size"] for row in known}:
+        return ""
+    rows = steps.at_middle(known, level.batch_size)
+    row = next((row for row in rows if row["steps"] == run.steps), None)
+    span = (level.speedup_lo, level.speedup_hi)
+    if row is None or level.speedup is None or span[0] is None or span[1] is None:
+        return ""
+    if row["speedup_lo"] <= span[1] and row["speedup_hi"] >= span[0]:
+        return ""
+    off = abs(row["speedup"] / level.speedup - 1)
+    said = numbers.percent_with(row["speedup"], row["speedup_lo"], row["speedup_hi"])
+    return (
+        f" The prediction missed it: {said} predicted, so prediction and measurement differ by "
+        f"{100 * off:.1f} % (accept length {numbers.fixed(row['tau'])} predicted, {numbers.fixed(level.tau)} "
+        f"measured; round {numbers.ms(row['t_round_ms'])} and {numbers.ms(level.t_spec_ms)} ms). "
+        "Not in the prediction: that the drafts of another run are accepted otherwise, and what two starts "
+        "differ by."
     )
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from speclog.store import Store
 
 
+JUDGED = 8
+"""Pairs of a section, fairest first, whose intervals are worked out; of further ones the point estimates."""
+
+
 class Sides:
     """Windows and statistics of runs, each read and resampled once a page."""
 
@@ -63,7 +67,15 @@ def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) 
         section.fair = made[section.fair.ids] if section.fair else None
         section.naive = made[section.naive.ids] if section.naive else None
         section.maybe = made[section.maybe.ids] if section.maybe else None
-        section.pairs = [made.get(pair.ids, pair) for pair in section.pairs]
+        section.pairs = [
+            made.get(pair.ids) or (_judged(sides, pair) if place < JUDGED else pair)
+            for place, pair in enumerate(section.pairs)
+        ]
+
+
+def _judged(sides: Sides, pair: Pair) -> Pair:
+    """A pair of which the page shows one row: with the intervals of its levels, not pooled."""
+    return replace(pair, levels=intervals(sides, pair)) if pair.main_level else pair
 
 
 def arms(sides: Sides, pair: Pair) -> tuple[Side, Side]:

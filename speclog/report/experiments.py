@@ -12,7 +12,7 @@ from speclog.analysis.missing import Wanted, commands
 from speclog.analysis.worth import Adjusted, Effect
 from speclog.report import numbers, rows, sources, words
 from speclog.report.charts import interaction, sweep
-from speclog.report.explained import counterpart, told
+from speclog.report.explained import counterpart, percent_of, told
 from speclog.report.model import Absent, Chart, Missing, Pair, Row, Run, Section
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _target(naive: Pair, estimate: Adjusted | str | None) -> str | None:
         return said
     return (
         f"{said} Estimate, not a result: if the settings helped it as much as the baseline, its round would "
-        f"take {numbers.ms(estimate.round_ms.value)} ms, {numbers.percent(estimate.speedup.value)}; both "
+        f"take {numbers.ms(estimate.round_ms.value)} ms, {percent_of(estimate.speedup)}; both "
         f"arms need not gain alike, and it must gain at least ×{estimate.needed_gain:.2f}."
     )
 
@@ -109,14 +109,28 @@ def weigh(section: Section) -> None:
         return
     together = "together " if len(naive.confounders()) > 1 else ""
     worth = f"{together}{told(gain.gain)} on the {arm} at batch {gain.batch_size}"
+    side = _favoured(gain) and f"{_favoured(gain)} (measured{' together' if together else ''})"
     weighed = tuple(
-        replace(factor, worth=worth) if factor.state == "confounder" else factor for factor in naive.factors
+        replace(factor, worth=worth, favours=factor.favours or side)
+        if factor.state == "confounder"
+        else factor
+        for factor in naive.factors
     )
     for name in ("chosen", "naive"):
         pair = getattr(section, name)
         if pair is not None and pair.ids == naive.ids:
             setattr(section, name, replace(pair, factors=weighed))
     section.pairs = [replace(p, factors=weighed) if p.ids == naive.ids else p for p in section.pairs]
+
+
+def _favoured(found: Effect) -> str | None:
+    """The side that the confounders favour, where their worth is measured: the one faster with its own.
+
+    The gain is that of the naive baseline's settings, in whichever arm; None where its interval holds 1.
+    """
+    if found.gain.low > 1:
+        return "baseline"
+    return "candidate" if found.gain.high < 1 else None
 
 
 def two_by_two(store: Store, section: Section, known: Mapping[str, Run]) -> Chart | Absent | None:

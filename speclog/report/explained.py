@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import exp, isfinite
 from typing import TYPE_CHECKING, Any
 
 from speclog.report import numbers, words
@@ -10,7 +11,7 @@ from speclog.report.model import Answer, Pair, Run, Section
 
 if TYPE_CHECKING:
     from speclog.analysis.attribution import Attribution
-    from speclog.analysis.decompose import Decomposition
+    from speclog.analysis.decompose import Decomposition, Term
     from speclog.analysis.design import Records
     from speclog.analysis.worth import Adjusted, Span
     from speclog.report.details import Sides
@@ -115,11 +116,18 @@ def _terms(found: Decomposition) -> list[dict[str, Any]]:
 
 
 def _product(found: Decomposition) -> str:
-    told = " · ".join(f"{term.name.replace('_', ' ')} ×{term.factor:.2f}" for term in found.terms)
+    told = " · ".join(f"{term.name.replace('_', ' ')} {_times(term)}" for term in found.terms)
     return (
-        f"×{found.total.factor:.2f} in decode throughput ({found.tok_s_candidate:.1f} against "
+        f"{_times(found.total)} in decode throughput ({found.tok_s_candidate:.1f} against "
         f"{found.tok_s_baseline:.1f} tok/s over whole runs) = {told}."
     )
+
+
+def _times(term: Term) -> str:
+    """A term as a factor with its interval, where it has one."""
+    if not isfinite(term.low) or not isfinite(term.high):
+        return f"×{term.factor:.2f}"
+    return f"×{term.factor:.2f} ({exp(term.low):.2f} to {exp(term.high):.2f})"
 
 
 def _answers(found: Attribution, naive: Pair, known: Mapping[str, Run]) -> list[Answer]:
@@ -193,7 +201,7 @@ def _adjusted(found: Adjusted | str, naive: Pair, batch: str) -> list[Answer]:
         return []
     ms = f"{numbers.ms(found.round_ms.value)} ms ({numbers.between(found.round_ms.low, found.round_ms.high)})"
     text = (
-        f"≈ {numbers.percent(found.speedup.value)} over {naive.baseline.name} {batch}, "
+        f"≈ {percent_of(found.speedup)} over {naive.baseline.name} {batch}, "
         f"its round ≈ {ms}: {CAVEAT}. If it gained nothing: {numbers.percent(found.if_no_gain)}; "
         f"it must gain at least ×{found.needed_gain:.2f} to draw level."
     )
@@ -223,6 +231,11 @@ def told(span: Span) -> str:
     if max(low, high) > 1.5 * min(low, high):
         return f"×{span.value:.{digits}f} ({span.low:.{digits}f} to {span.high:.{digits}f}, {span.kind})"
     return f"×{span.value:.{digits}f} ± {half:.{digits}f} ({span.kind})"
+
+
+def percent_of(span: Span) -> str:
+    """A speedup with its interval: ``+13 % (+12 to +15 %)``."""
+    return numbers.percent_with(span.value, span.low, span.high)
 
 
 def _span(span: Span) -> dict[str, Any]:

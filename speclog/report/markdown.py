@@ -152,11 +152,13 @@ def _level(level: Level) -> list[str]:
     return [
         str(level.batch_size),
         numbers.fixed(level.context, 0),
-        numbers.fixed(level.tau),
+        f"{numbers.fixed(level.tau)} ({numbers.between(level.tau_lo, level.tau_hi)})",
         f"{numbers.fixed(level.tau_star)} ({numbers.between(level.tau_star_lo, level.tau_star_hi)})",
-        numbers.signed(level.margin_tokens),
-        numbers.signed(level.margin_ms),
-        (_TIE if level.tie else "") + numbers.percent(level.speedup),
+        f"{numbers.signed(level.margin_tokens)} "
+        f"({numbers.between(level.margin_tokens_lo, level.margin_tokens_hi)})",
+        f"{numbers.signed(level.margin_ms)} ({numbers.between(level.margin_ms_lo, level.margin_ms_hi)})",
+        (_TIE if level.tie else "")
+        + numbers.percent(level.speedup, low=level.speedup_lo, high=level.speedup_hi),
         f"{numbers.percent_between(level.speedup_lo, level.speedup_hi)} {level.interval_kind or ''}".strip(),
         numbers.percent(level.naive_speedup),
         counted,

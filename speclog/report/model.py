@@ -109,6 +109,12 @@ class Level:
     usable_candidate: float | None = None
     usable_baseline: float | None = None
     caveats: tuple[str, ...] = ()
+    t_spec_ms_lo: float | None = None
+    t_spec_ms_hi: float | None = None
+    t_base_ms_lo: float | None = None
+    t_base_ms_hi: float | None = None
+    margin_ms_lo: float | None = None
+    margin_ms_hi: float | None = None
 
     @property
     def margin_pct(self) -> float | None:
@@ -298,7 +304,7 @@ class Section:
     def shown(self) -> list[Pair]:
         """The pairs the page shows in detail: the one asked for, the fair (or likely) one, the naive one."""
         wanted = [pair for pair in (self.chosen, self.fair, self.maybe, self.naive) if pair is not None]
-        return list({pair.key: pair for pair in wanted}.values())
+        return list({pair.ids: pair for pair in wanted}.values())
 
     @property
     def verdict(self) -> str:

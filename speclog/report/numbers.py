@@ -46,12 +46,24 @@ def between(low: float | None, high: float | None, digits: int = 2) -> str:
     return f"{fixed(low, digits)} to {fixed(high, digits)}"
 
 
-def percent(speedup: float | None, digits: int | None = None) -> str:
-    """A speedup as a change in per cent: 1.13 -> ``+13 %``."""
+def percent(
+    speedup: float | None, digits: int | None = None, *, low: float | None = None, high: float | None = None
+) -> str:
+    """A speedup as a change in per cent: 1.13 -> ``+13 %``.
+
+    With its interval it gets as many digits as `percent_between` gives that: one number is one text, wherever
+    it stands beside its interval.
+    """
     if speedup is None:
         return UNKNOWN
     change = 100 * (speedup - 1)
-    return f"{signed(change, _digits(change) if digits is None else digits)} %"
+    known = _digits_within(low, high) if low is not None and high is not None else _digits(change)
+    return f"{signed(change, known if digits is None else digits)} %"
+
+
+def percent_with(speedup: float | None, low: float | None, high: float | None) -> str:
+    """A speedup with its interval: ``+13.3 % (+13.0 to +13.7 %)``."""
+    return f"{percent(speedup, low=low, high=high)} ({percent_between(low, high)})"
 
 
 def times(speedup: float | None) -> str:
@@ -63,9 +75,13 @@ def percent_between(low: float | None, high: float | None) -> str:
     """A speedup interval in per cent: (1.11, 1.15) -> ``+11 to +15 %``."""
     if low is None or high is None:
         return "no interval"
+    digits = _digits_within(low, high)
+    return f"{signed(100 * (low - 1), digits)} to {signed(100 * (high - 1), digits)} %"
+
+
+def _digits_within(low: float, high: float) -> int:
     low, high = 100 * (low - 1), 100 * (high - 1)
-    digits = max(_digits(low), _digits(high), 1 if abs(high - low) < 2 else 0)
-    return f"{signed(low, digits)} to {signed(high, digits)} %"
+    return max(_digits(low), _digits(high), 1 if abs(high - low) < 2 else 0)
 
 
 def _digits(change: float) -> int:

@@ -79,8 +79,8 @@ def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
         return []
     runs = 1 + min(len(pair.candidate_repeats), len(pair.baseline_repeats))
     n = needed(level.speedup, level.speedup_lo, level.speedup_hi, runs)
-    span = numbers.percent_between(level.speedup_lo, level.speedup_hi)
-    why = f"level so far at batch {level.batch_size}: {numbers.percent(level.speedup)} ({span})"
+    said = numbers.percent_with(level.speedup, level.speedup_lo, level.speedup_hi)
+    why = f"level so far at batch {level.batch_size}: {said}"
     if n is None:
         more = "no number of repeats that anybody would wait for decides it; longer sessions might"
         return [("Nothing short.", f"{why}; {more}", None, None)]

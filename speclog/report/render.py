@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from speclog import resources
 from speclog.errors import UsageError
 from speclog.report import cached, numbers, sources, vega, words
+from speclog.report.details import JUDGED
 from speclog.report.model import Absent, Chart, Data, Report
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
         bytecode_cache=jinja2.FileSystemBytecodeCache(str(room)) if os.access(room, os.W_OK) else None,
     )
     env.globals.update(numbers=numbers, words=words, is_chart=lambda item: isinstance(item, Chart))
-    env.globals["table_limit"] = TABLE_LIMIT
+    env.globals.update(table_limit=TABLE_LIMIT, judged_pairs=JUDGED)
     env.filters.update(
         csv=csv_text, cell=cell, quote=shlex.quote, lines_command=lines_command, on_store=sources.on_store
     )

@@ -78,8 +78,8 @@ def between(row: Row) -> str:
     if row.get("refused"):
         return f"{lead}{row['refused']}"
     low, high = row["between"]
-    span = numbers.percent_between(row["speedup_lo"], row["speedup_hi"])
-    return f"{lead}{numbers.percent(row['speedup'])} ({span}), its step read between batch {low} and {high}"
+    said = numbers.percent_with(row["speedup"], row["speedup_lo"], row["speedup_hi"])
+    return f"{lead}{said}, its step read between batch {low} and {high}"
 
 
 def caveats(pair: Pair) -> list[str]:
@@ -127,8 +127,7 @@ def outcome(level: Level | None) -> str:
     """What the numbers of one level say: ``wins 13 % (within-run interval +11 to +15 %)``."""
     if level is None or level.speedup is None:
         return "has no number" + (f": {level.refused}" if level and level.refused else "")
-    change = abs(100 * (level.speedup - 1))
-    amount = f"{change:.0f} %" if change >= 10 else f"{change:.1f} %"
+    amount = numbers.percent(level.speedup, low=level.speedup_lo, high=level.speedup_hi).lstrip("+−")
     span = f"{interval_words(level)} {numbers.percent_between(level.speedup_lo, level.speedup_hi)}"
     if level.tie:
         return f"is level with it (~; {span})"

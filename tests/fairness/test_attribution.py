@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from speclog.analysis import attribution, design
 from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT, Attribution
-from speclog.analysis.missing import Wanted, commands
+from speclog.analysis.missing import Launched, Wanted, commands
 from speclog.analysis.side import Side
 from speclog.cli import cli
 from speclog.report import report_text
@@ -115,7 +115,7 @@ def test_without_a_plain_run_it_is_the_baseline_that_is_missing(store_of: Stores
     done = CliRunner().invoke(cli, ["--store", target, "plan", "--run", "spec", "--json"])
     (row,) = json.loads(done.stdout)
     assert row["run"] == "The run nobody has made: no speculation with the settings of spec."
-    assert row["command"] == "unset NCCL_PROTO\n# start the baseline's server again"
+    assert row["command"] == "unset NCCL_PROTO\n# start the server of the baseline again"
     assert "takes longer than 14.43 ms" in row["target"]
     page = report_text(target, vs="baseline", candidates=["spec"], fmt="json")
     section = json.loads(page)["candidates"][0]
@@ -166,10 +166,18 @@ def test_differences_are_those_of_the_verdicts(store_of: Stores) -> None:
             assert not apart.treatment
 
 
+_AGAIN = "# start the server of the candidate again"
+
+
 @pytest.mark.parametrize(
     ("wanted", "profile", "lines"),
     [
-        ([("env.A", "x y"), ("env.B", "(unset)")], "p", ["export A='x y'", "unset B", "speclog launch p"]),
+        (
+            [("env.A", "x y", "(unset)"), ("env.B", "(unset)", "1")],
+            "p",
+            ["export A='x y'", "speclog launch p --set env.B=unset"],
+        ),
+        ([("env.A", "x y"), ("env.B", "(unset)")], None, ["export A='x y'", "unset B", _AGAIN]),
         (
             [("arg.page_size", "64"), ("arg.revision", "null"), ("fact.graph.enabled", "true")],
             "my p",
@@ -178,15 +186,16 @@ def test_differences_are_those_of_the_verdicts(store_of: Stores) -> None:
         (
             [("arg.attention_backend", '"fa3"'), ("measure.graph", "graphs")],
             None,
-            ["# start the candidate's server again with attention_backend=fa3"],
+            [f"{_AGAIN} with attention_backend=fa3"],
         ),
         ([("fact.driver", "580"), ("env.A", "1")], "p", None),
         ([("env.A", None)], "p", None),
         ([("measure.graph", "graphs")], "p", None),
-        ([("env.A", "$(rm -rf /)\nx")], "p", ["export A='$(rm -rf /)\nx'", "speclog launch p"]),
+        ([("env.A", "$(rm -rf /)\nx")], "p", ["speclog launch p --set 'env.A=$(rm -rf /)\nx'"]),
     ],
 )
 def test_commands_of_the_missing_run(
     wanted: list[tuple[str, str | None]], profile: str | None, lines: list[str] | None
 ) -> None:
-    assert commands([Wanted(*one) for one in wanted], profile) == lines
+    launched = Launched(profile) if profile else None
+    assert commands([Wanted(*one) for one in wanted], launched) == lines

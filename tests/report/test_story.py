@@ -12,7 +12,7 @@ import pytest
 
 from bench.report import TABLES
 from speclog.errors import UsageError
-from speclog.report import report_text, write_index, write_report
+from speclog.report import numbers, render, report_text, write_index, write_report
 from speclog.report.check import check
 from speclog.report.gather import gather
 from speclog.report.index import gather_index
@@ -55,7 +55,7 @@ def test_against_the_tuned_baseline_it_is_unfair_and_the_six_variables_are_named
     assert section["headline"].startswith(
         "Unfair: six NCCL variables differ. On equal terms, against baseline-fresh, eagle3-5x6-"
     )
-    assert "wins 13 %" in section["headline"]
+    assert "wins 13.4 %" in section["headline"]
     pair = next(pair for pair in section["comparisons"] if pair["key"] == section["chosen"])
     assert pair["baseline_name"] == "baseline-retuned"
     found = {f["name"]: f for f in pair["factors"] if f["state"] == "confounder"}
@@ -65,6 +65,7 @@ def test_against_the_tuned_baseline_it_is_unfair_and_the_six_variables_are_named
     }  # fmt: skip
     assert {name.removeprefix("env."): f["baseline_value"] for name, f in found.items()} == wanted
     assert all(f["mend"] for f in found.values())
+    assert {f["favours"] for f in found.values()} == {"baseline (measured together)"}
     (worth,) = {f["worth"] for f in found.values()}
     assert worth.startswith("together ×1.41")
     assert worth.endswith("(within-run) on the baseline at batch 1")
@@ -127,7 +128,7 @@ def test_break_even_is_that_of_the_case(against_fairest: dict[str, Any]) -> None
 def test_the_naive_number_stands_beside_the_fair_one(against_fairest: dict[str, Any]) -> None:
     section = against_fairest["candidates"][0]
     assert section["verdict"] == "fair"
-    assert "wins 13 %" in section["headline"]
+    assert "wins 13.4 %" in section["headline"]
     assert "seems to lose 21 %" in section["change"]
     assert "the conclusion turns round" in section["change"]
 
@@ -250,7 +251,12 @@ def test_the_readers_questions_are_answered(store: str) -> None:
         "Six are set for baseline-remembered and not for eagle3-5x6-untuned: NCCL_ALGO=Ring, "
     )
     # Two steps: measured by the other run, predicted from this one; a step costs what the two runs say.
-    assert said["steps"]["text"].startswith("Measured with two steps (eagle3-2x3-untuned): +21 %")
+    assert said["steps"]["text"].startswith(
+        "Measured with two steps (eagle3-2x3-untuned): +20.7 % (+20.5 to +21.0 %) at batch 1. The prediction "
+        "missed it: +24.3 % (+23.7 to +24.8 %) predicted, so prediction and measurement differ by 2.9 % "
+        "(accept length 2.10 predicted, 2.04 measured; round 26.90 and 26.89 ms). Not in the prediction: "
+    )
+    assert "predicted, +13.4 % (+13.0 to +13.7 %) measured with 5" in said["steps"]["text"]
     assert "from runs with 2 and 5 steps" in said["steps"]["text"]
     two = next(row for row in section["steps"] if row["steps"] == 2)
     assert two["t_round_ms"] == pytest.approx(26.89, rel=0.01)
@@ -275,7 +281,7 @@ def test_same_numbers_in_every_format(store: str, tmp_path: Path) -> None:
     html = write_report(store, vs="baseline", out_dir=tmp_path).read_text(encoding="utf-8")
     markdown = write_report(store, vs="baseline", fmt="md", out_dir=tmp_path).read_text(encoding="utf-8")
     for text in (html, markdown):
-        assert "wins 13 %" in text
+        assert "wins 13.4 %" in text
         assert "six NCCL variables" in text
         assert "1.88" in text
         assert "What are six NCCL variables worth on the baseline?" in text
@@ -318,3 +324,28 @@ def test_the_index_marks_the_lost_and_the_restored_tuning(store: str, tmp_path: 
     (chart,) = (one for one in trends if isinstance(one, Chart))
     assert "two steps, the last 29 % faster at baseline-retuned (NCCL_ALGO" in chart.title
     assert "steady" not in chart.title
+
+
+def test_every_number_of_a_level_has_its_interval(store: str) -> None:
+    with open_store(store) as opened:
+        report = gather(opened, vs="baseline", candidates=["eagle3-5x6-untuned"], command="test")
+    (section,) = report.sections
+    assert len(section.pairs) > len(section.shown)
+    for pair in section.pairs:
+        level = pair.main_level
+        assert level is not None
+        for name in ("tau", "t_spec_ms", "t_base_ms", "tau_star", "margin_tokens", "margin_ms", "speedup"):
+            low, value, high = (getattr(level, f"{name}{end}") for end in ("_lo", "", "_hi"))
+            assert low < value < high, (pair.baseline.name, name)
+    fair = section.fair
+    assert fair is not None
+    level = fair.main_level
+    assert level is not None
+    assert level.margin_ms == pytest.approx(4.0, abs=0.05)
+    assert (level.margin_ms_lo, level.margin_ms_hi) == pytest.approx((3.90, 4.09), abs=0.02)
+    page = render.html(report)
+    assert "+4.00<small>3.90 to 4.09</small>" in page
+    assert page.count(">+13.4 %<") == 3  # the card, its level, its row among all baselines
+    assert ">+13 %<" not in page.replace(f">{numbers.percent(level.naive_speedup)}<", "")
+    assert f'href="#ev-{fair.key}-b1">lines, SQL</a>' in page
+    assert page.count("Equal (") == len(section.shown)

@@ -39,7 +39,7 @@ def chart(
         f"Acceptance by position is measured. {cost(points)} Open points are extrapolated past the measured "
         "steps. Diamonds: runs with those steps, measured; where there is none, one is the proof."
     )
-    said = title(points, pair.candidate.steps, size)
+    said = title(pair, points, size)
     alt_text = "Predicted speedup by draft steps. " + "; ".join(
         f"{p['steps']} steps {numbers.percent(p['speedup'])} at accept length {numbers.fixed(p['tau'])}"
         for p in points
@@ -66,19 +66,20 @@ def cost(known: Sequence[Row]) -> str:
     return f"A step costs {numbers.ms(row['step_ms'])} ms (from {row['step_from']}{of_it})."
 
 
-def title(points: Sequence[Row], used: int | None, size: int) -> str:
-    """The best steps among the measured ones, and what the run's own would give."""
+def title(pair: Pair, points: Sequence[Row], size: int) -> str:
+    """The best steps among the measured ones, and what the run's own give: as measured, not as predicted."""
     measured = [point for point in points if not point["extrapolated"]]
     best = max(measured, key=lambda point: point["speedup"])
-    now = next((point for point in measured if point["steps"] == used), None)
-    count, gain = numbers.count(best["steps"], "step"), numbers.percent(best["speedup"], 1)
-    said = f"{count} would be best at batch {size}: {gain}"
-    if now is None or now is best:
-        return numbers.capital(said if now is None else f"{said}, as it runs now")
-    span = numbers.percent_between(best["speedup_lo"], best["speedup_hi"])
-    return numbers.capital(
-        f"{said} ({span} predicted) instead of {numbers.percent(now['speedup'], 1)} with {used}"
-    )
+    used = pair.candidate.steps
+    level = next((one for one in pair.levels if one.batch_size == size and one.speedup is not None), None)
+    count = numbers.count(best["steps"], "step")
+    if level is not None:
+        now = numbers.percent_with(level.speedup, level.speedup_lo, level.speedup_hi)
+        if best["steps"] == used:
+            return numbers.capital(f"{count} would be best at batch {size}, as it runs now: {now} measured")
+    gain = numbers.percent_with(best["speedup"], best["speedup_lo"], best["speedup_hi"])
+    said = f"{count} would be best at batch {size}: {gain} predicted"
+    return numbers.capital(said if level is None else f"{said}, {now} measured with {used}")
 
 
 def _marks(measured: Sequence[tuple[Run, Level, bool]], size: int) -> list[Row]:
