@@ -59,7 +59,7 @@ def level_windows(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     kept = frame.filter(pl.col("running_req") > 0)
-    for column in ("pp_rank", "source_index", "tp_rank"):
+    for column in ("pp_rank", "tp_rank"):
         number = pl.col(column).fill_null(0)
         kept = kept.filter(number == number.min().over("dp_rank"))
     return kept.with_columns(

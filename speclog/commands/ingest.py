@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--follow", "-f", is_flag=True, help="Go on reading one log as it grows; Ctrl-C ends.")
-@click.option("--group", is_flag=True, help="The logs are those of one server's nodes: one run.")
+@click.option(
+    "--group",
+    is_flag=True,
+    help="The logs are those of one server's nodes, or pieces of its rotated log: one run.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print an array of summaries.")
 @click.option("--verbose", "-v", is_flag=True, help="Show samples of the lines that were not understood.")
 @click.pass_obj

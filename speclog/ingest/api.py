@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from speclog.ingest.group import ingest_group, manifest_node
-from speclog.ingest.sources import Source, expand
+from speclog.ingest.sources import Source, by_age, expand, is_rotated
 from speclog.ingest.summary import IngestSummary
 from speclog.ingest.write import LogIngest, Progress
 
 __all__ = ["IngestSummary", "Progress", "ingest_paths"]
+
+
+_ROTATED = "a piece of a rotated log, read by itself; --group makes one run of the pieces of one server"
 
 
 def ingest_paths(
@@ -30,8 +33,11 @@ def ingest_paths(
     when the store cannot be written.
     """
     summaries: list[IngestSummary] = []
-    for sources in grouped(expand(paths), together=group):
+    expanded = expand(paths)
+    for sources in grouped(by_age(expanded) if group else expanded, together=group):
         for summary in _ingest(sources, store_target, lock_timeout, progress):
+            if is_rotated(summary.path) and not group:
+                summary.notes.append(_ROTATED)
             if on_summary is not None:
                 on_summary(summary)
             summaries.append(summary)

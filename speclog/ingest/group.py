@@ -108,9 +108,16 @@ def _read(paths: Sequence[str], progress: Progress | None) -> list[LogReader]:
 
 
 def _join(main: Session, other: Session, path: str) -> None:
-    """Let another node's session count for the first's."""
+    """Let another node's session, or that of a later piece of a rotated log, count for the first's."""
+    from speclog.ingest.build import end_reason
+
     for name, fact in other.facts.items():
         main.facts.setdefault(name, fact)
+    if end_reason(main) == "open":  # the piece of a rotated log that tells how the server ended
+        main.ends, main.last_window_line = other.ends, other.last_window_line
+        main.ended, main.followed = other.ended, other.followed
+    main.started_at = min(filter(None, (main.started_at, other.started_at)), default=None)
+    main.ended_at = max(filter(None, (main.ended_at, other.ended_at)), default=None)
     main.args = main.args or other.args
     main.size += other.size
     main.n_windows += other.n_windows

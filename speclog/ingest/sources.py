@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob as globbing
 import io
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,13 @@ LONGEST_LINE = 32 << 20
 _SHORT_LINE = 40  # bytes; what is kept of a line takes about as much
 _SAMPLE = 1024
 _SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
-_ENDINGS = tuple(kind + packed for kind in (".log", ".out", ".err") for packed in ("", ".gz", ".zst"))
+_KINDS, _PACKED = (".log", ".out", ".err"), ("", ".gz", ".zst")
+_ENDINGS = tuple(kind + packed for kind in _KINDS for packed in _PACKED)
+GENERATION = r"[.-]\d[\d.-]*"
+"""What a rotation puts behind a log's name: ``.1``, ``-20260129``."""
+_ROTATED = re.compile(
+    f".*(?:{'|'.join(map(re.escape, _KINDS))})({GENERATION})(?:{'|'.join(map(re.escape, _PACKED))})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,28 @@ def _looks_like_log(path: Path) -> bool:
     name = path.name
     if any(part in name for part in _SIDECAR_PARTS) or name.startswith("."):
         return False
-    return name.endswith(_ENDINGS)
+    return name.endswith(_ENDINGS) or is_rotated(name)
+
+
+def is_rotated(path: str) -> bool:
+    """Whether a name is that of a log a rotation put aside: ``srv.log.1``, ``srv.log-20260129.gz``."""
+    return _ROTATED.fullmatch(Path(path).name) is not None
+
+
+def by_age(sources: Sequence[Source]) -> list[Source]:
+    """Pieces of rotated logs before the logs they were cut from, the oldest first; others as they are."""
+
+    def age(source: Source) -> tuple[int, int]:
+        found = _ROTATED.fullmatch(Path(source.path).name)
+        if not found:
+            return 2, 0
+        number = int("".join(c for c in found[1] if c.isdecimal()))
+        return (0, number) if number > _LEAST_DATE else (1, -number)  # dates grow, numbers shrink
+
+    return sorted(sources, key=age)
+
+
+_LEAST_DATE = 19_700_000
 
 
 def open_bytes(path: str) -> IO[bytes] | io.RawIOBase:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from speclog.ingest.sources import LONGEST_LINE
+from speclog.ingest.sources import GENERATION, LONGEST_LINE
 
 POLL_S = 0.5
 _BLOCK = 8 << 20
@@ -156,7 +156,7 @@ class Tail:
         return sorted((p for p in found if p.is_file()), key=lambda p: p.stat().st_mtime_ns)
 
 
-_GENERATION = re.compile(r"[.-]\d[\d.-]*")
+_GENERATION = re.compile(GENERATION)
 
 
 def _stat(path: Path) -> os.stat_result | None:

@@ -4,6 +4,7 @@
 -- eager: the window's last round ran without a CUDA graph; such windows form a level part of their own, never averaged in.
 -- mixed: requests of unequal length share the batch; likewise a part of their own.
 -- Caveat: every rank of a pipeline prints the same steps (the lowest is kept); each DP rank has its own requests (all are kept).
+-- Of several files (--group) all count: pieces of a rotated log follow each other, and nodes print other ranks.
 CREATE OR REPLACE MACRO level_window_of(reading) AS TABLE
 SELECT
     run_id, run, source_index, line_no, ts, dp_rank, running_req AS batch_size, tau, round_ms, context, gen_tok_s,
@@ -13,8 +14,7 @@ FROM (
     FROM (
         SELECT
             *,
-            CAST(coalesce(pp_rank, 0) AS HUGEINT) * 18446744073709551616
-            + CAST(source_index AS HUGEINT) * 4294967296 + coalesce(tp_rank, 0) AS stream
+            CAST(coalesce(pp_rank, 0) AS BIGINT) * 4294967296 + coalesce(tp_rank, 0) AS stream
         FROM decode_window_of(reading)
     )
 )
