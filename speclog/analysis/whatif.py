@@ -75,8 +75,9 @@ def best_steps(
     Columns: batch_size, context, steps (0 = plain server),
     draft_tokens, tau, t_round_ms, t_base_ms, tau_star, speedup, speedup_lo, speedup_hi, extrapolated (more
     steps than measured: the interval then reaches from no acceptance of the added steps to the best
-    measured one), next_step_pays (marginal rule), best (among measured steps), step_ms (what a step
-    costs), step_from ('runs with 2 and 5 steps' or 'draft time'), draft_step_ms (one draft forward), refused
+    measured one), next_step_pays (marginal rule), best (among measured steps), step_ms, step_ms_lo and
+    step_ms_hi (what a step costs, and its interval within the runs), step_from ('runs with 2 and 5 steps' or
+    'draft time'), draft_step_ms (one draft forward), refused
     (why there is no prediction; such rows have no steps).
     """
     import polars as pl
@@ -192,7 +193,8 @@ def _choices(
     expected, at_best = _extended(draft, extra)
     survival = np.concatenate([draft.survival, expected])
     base: dict[str, Any] = {"batch_size": batch_size, "context": context, "t_base_ms": pair.baseline.round_ms}
-    base |= {"step_ms": cost.ms, "step_from": cost.source}
+    step_lo, step_hi = _cost_interval(pair, cost)
+    base |= {"step_ms": cost.ms, "step_ms_lo": step_lo, "step_ms_hi": step_hi, "step_from": cost.source}
     base["draft_step_ms"] = draft.step_ms if draft.steps > 1 else None
     plain = {"steps": 0, "draft_tokens": 1, "tau": 1.0, "t_round_ms": pair.baseline.round_ms, "tau_star": 1.0}
     rows = [base | plain | {"speedup": 1.0, "speedup_lo": 1.0, "speedup_hi": 1.0, "extrapolated": False}]
@@ -228,6 +230,14 @@ def _choice(
     }
 
 
+def _cost_interval(pair: Pair, cost: StepCost) -> tuple[float, float]:
+    """What a step costs, within the runs that say so, as wide as in the interval of the speedup."""
+    wide = expansion(pair.confidence, min(pair.candidate.log_ms[1], pair.baseline.log_ms[1]))
+    tail = 0.5 - pair.confidence / 2
+    low, high = np.quantile(cost.ms + (cost.draws - cost.ms) * wide, [tail, 1 - tail])
+    return float(low), float(high)
+
+
 def _interval(draft: Draft, pair: Pair, cost: StepCost, steps: int, at_best: Floats) -> tuple[float, float]:
     candidate, baseline = pair.candidate, pair.baseline
     wide = expansion(pair.confidence, min(candidate.log_ms[1], baseline.log_ms[1]))
@@ -257,7 +267,7 @@ def _schema() -> dict[str, Any]:
         "extrapolated": pl.Boolean(),
         "next_step_pays": pl.Boolean(),
         "best": pl.Boolean(),
-        "step_ms": pl.Float64(),
+        **dict.fromkeys(("step_ms", "step_ms_lo", "step_ms_hi"), pl.Float64()),
         "step_from": pl.String(),
         "draft_step_ms": pl.Float64(),
         "refused": pl.String(),

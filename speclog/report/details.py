@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from speclog.store import Store
 
 
-JUDGED = 8
+JUDGED = 4
 """Pairs of a section, fairest first, whose intervals are worked out; of further ones the point estimates."""
 
 
@@ -35,10 +35,10 @@ class Sides:
 
     def windows(self, run: Run) -> pl.DataFrame:
         """The decode windows of a run (view ``decode_window``), in log order."""
-        self._read([run])
+        self.read([run])
         return self._windows[run.run_id]
 
-    def _read(self, runs: Sequence[Run]) -> None:
+    def read(self, runs: Sequence[Run]) -> None:
         """Read the windows of runs that were not read before: one query, for each costs like one run."""
         missing = {run.run_id for run in runs} - self._windows.keys()
         if missing:
@@ -50,7 +50,7 @@ class Sides:
 
         key = tuple(run.run_id for run in runs)
         if key not in self._sides:
-            self._read(runs)
+            self.read(runs)
             self._sides[key] = Side([self.windows(run) for run in runs])
         return self._sides[key]
 
@@ -58,6 +58,8 @@ class Sides:
 def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) -> None:
     """Fill in the intervals, repeats and factors of the pairs that sections show."""
     factors = rows.factors(store, [pair for section in sections for pair in section.shown])
+    looked_at = [pair for section in sections for pair in (*section.shown, *section.pairs[:JUDGED])]
+    sides.read([run for pair in looked_at if pair.main_level for run in (pair.candidate, pair.baseline)])
     for section in sections:
         made = {}
         for shown in section.shown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -209,8 +209,22 @@ def _changes(store: Store, sequences: Sequence[Sequence[str]]) -> dict[str, list
     noise = [row["pattern"] for row in rows.query(store, "SELECT pattern FROM factor WHERE class = 'noise'")]
     told = [[before for before, _ in steps], [after for _, after in steps]]
     is_noise = cache(lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in noise))
+    absent, before = _absent(store, [run for step in steps for run in step]), {b: a for a, b in steps}
     for row in rows.query(store, sql, told):
         if not is_noise(row["name"]):
-            was, now = row["was"] or "unknown", row["is_now"] or "unknown"
+            was = row["was"] or absent(before[row["after"]], row["name"])
+            now = row["is_now"] or absent(row["after"], row["name"])
             found[row["after"]].append(f"{row['name'].partition('.')[2]} {was} → {now}")
     return found
+
+
+def _absent(store: Store, run_ids: Sequence[str]) -> Callable[[str, str], str]:
+    """What it says that a run's records lack a name: ``(unset)`` where they cover it, else unknown."""
+    sql = "SELECT run_id, list(prefix) FROM env_scan WHERE list_contains(?, run_id) GROUP BY run_id"
+    covered = {run_id: tuple(prefixes) for run_id, prefixes in store.rows(sql, [list(run_ids)])}
+
+    def absent(run_id: str, name: str) -> str:
+        known = name.startswith("env.") and name[4:].startswith(covered.get(run_id, ()))
+        return "(unset)" if known else "unknown"
+
+    return absent

@@ -16,7 +16,7 @@ from speclog.analysis.phases import bill, summary
 from speclog.analysis.side import Side
 from speclog.analysis.whatif import NO_PROFILE, best_steps
 from speclog.cli import cli
-from speclog.errors import InputError
+from speclog.errors import UsageError
 from speclog.store import Store
 
 Make = Callable[..., Store]
@@ -126,8 +126,8 @@ def test_what_if_on_the_command_line(new_store: Make) -> None:
     done = call(cli, ["--store", target, "whatif", "spec", "--vs", "base", "--json"])
     assert json.loads(done.stdout)[0]["steps"] == 0
     failed = call(cli, ["--store", target, "whatif", "base", "--vs", "base"])
-    assert isinstance(failed.exception, InputError)
-    assert "EAGLE3_PROFILE" in str(failed.exception)
+    assert isinstance(failed.exception, UsageError)
+    assert "base: a run without speculation" in str(failed.exception)
 
 
 def runs(new_store: Make, tau: float = 2.0) -> Store:
@@ -203,6 +203,7 @@ def test_runs_with_other_steps_tell_what_a_step_costs(new_store: Make) -> None:
     assert rows[6]["t_round_ms"] == pytest.approx(8.5)
     assert {row["step_from"] for row in rows.values()} == {"runs with 2, 3 and 5 steps"}
     assert rows[2]["step_ms"] == pytest.approx(0.5)
+    assert rows[2]["step_ms_lo"] <= rows[2]["step_ms"] <= rows[2]["step_ms_hi"]
     assert rows[2]["draft_step_ms"] == pytest.approx(0.3)
     alone = best_steps(profile_of_five, sides[5], base, contexts=[300]).filter(steps=2).row(0, named=True)
     assert (alone["step_from"], alone["t_round_ms"]) == ("draft time", pytest.approx(8.0 - 3 * 0.3))

@@ -15,7 +15,7 @@ from speclog.report import plan
 from speclog.report.gather import gather
 from speclog.runs import candidates, plain
 from speclog.store import open_store
-from speclog.watch.baseline import stored_baseline
+from speclog.watch.baseline import named
 from tests.report import build
 from tests.report.make import ingest
 
@@ -53,7 +53,7 @@ def test_a_candidate_without_speculation_is_a_usage_error(store: str, words: tup
 
 def test_a_watcher_holds_nothing_against_a_speculative_run(store: str) -> None:
     with pytest.raises(UsageError, match="a run with speculation"):
-        stored_baseline(store, "eagle3-5x6-untuned", 20.0)
+        named(store, "eagle3-5x6-untuned", 20.0)
 
 
 def test_of_a_glob_those_that_fit_are_taken(store: str) -> None:
@@ -64,9 +64,9 @@ def test_of_a_glob_those_that_fit_are_taken(store: str) -> None:
 
 def test_whatif_takes_the_fairest_baseline(store: str) -> None:
     found = asked(store, "whatif", "eagle3-5x6-untuned", "--vs", "baseline", "--json")
-    named = asked(store, "whatif", "eagle3-5x6-untuned", "--vs", "baseline-fresh", "--json")
+    same = asked(store, "whatif", "eagle3-5x6-untuned", "--vs", "baseline-fresh", "--json")
     assert found.exit_code == 0, found.output
-    assert json.loads(found.stdout) == json.loads(named.stdout)
+    assert json.loads(found.stdout) == json.loads(same.stdout)
     assert "baseline: baseline-fresh, the only fair one" in found.stderr
 
 

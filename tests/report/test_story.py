@@ -260,6 +260,7 @@ def test_the_readers_questions_are_answered(store: str) -> None:
     assert "from runs with 2 and 5 steps" in said["steps"]["text"]
     two = next(row for row in section["steps"] if row["steps"] == 2)
     assert two["t_round_ms"] == pytest.approx(26.89, rel=0.01)
+    assert 0.9 < two["step_ms_lo"] < two["step_ms"] < two["step_ms_hi"] < 1.1
     assert two["step_ms"] == pytest.approx((29.87 - 26.89) / 3, rel=0.03)
     assert said["switch_off"]["why_not"].endswith("only at batch 1 (it pays there); serve more batch sizes")
     # 2.13 with five steps where 3.46 was published.
@@ -322,7 +323,7 @@ def test_the_index_marks_the_lost_and_the_restored_tuning(store: str, tmp_path: 
     with open_store(store) as opened:
         trends = gather_index(opened, tmp_path).trends
     (chart,) = (one for one in trends if isinstance(one, Chart))
-    assert "two steps, the last 29 % faster at baseline-retuned (NCCL_ALGO" in chart.title
+    assert "two steps, the last 29 % faster at baseline-retuned (NCCL_ALGO (unset) → Ring;" in chart.title
     assert "steady" not in chart.title
 
 

@@ -9,6 +9,10 @@ from speclog.report import numbers
 from speclog.report.charts import base
 from speclog.report.model import Chart, Row
 
+NOTE = (
+    "Cells are medians over clean windows and have no interval; what the settings are worth, with its "
+    "interval, is under What the difference is made of."
+)
 QUESTION = "Does the confounder help both sides equally?"
 COLUMNS = ("setting", "arm", "run", "round_ms", "tok_s", "label", "state")
 
@@ -24,7 +28,7 @@ def chart(key: str, confounder: str, cells: Sequence[Row], batch_size: int) -> C
     alt_text = f"Two by two table of {confounder} and speculation. " + "; ".join(
         f"{p['setting']}, {p['arm']}: {p['label']}" for p in points
     )
-    return Chart(rows.name, QUESTION, title, f"{alt_text}.", base.spec(_draw, height=190), (rows,))
+    return Chart(rows.name, QUESTION, title, f"{alt_text}.", base.spec(_draw, height=190), (rows,), NOTE)
 
 
 def _label(cell: Row) -> str:

@@ -13,8 +13,8 @@ QUESTION = "Would fewer or more steps be better?"
 NOT_PROFILED = "the run was not profiled (EAGLE3_PROFILE=1): no acceptance by position"
 COLUMNS = (
     "batch_size", "context", "steps", "draft_tokens", "tau", "t_round_ms", "tau_star", "speedup",
-    "speedup_lo", "speedup_hi", "extrapolated", "next_step_pays", "best", "step_ms", "step_from",
-    "draft_step_ms",
+    "speedup_lo", "speedup_hi", "extrapolated", "next_step_pays", "best", "step_ms", "step_ms_lo",
+    "step_ms_hi", "step_from", "draft_step_ms",
 )  # fmt: skip
 MEASURED = ("steps", "run", "batch_size", "tau", "speedup", "speedup_lo", "speedup_hi", "proven")
 
@@ -59,11 +59,14 @@ def at_middle(known: Sequence[Row], size: int) -> list[Row]:
 def cost(known: Sequence[Row]) -> str:
     """What a step costs and how that is known, from the first row: ``A step costs 0.99 ms (...)``."""
     row = known[0]
-    draft = row["draft_step_ms"]
+    draft, span = row["draft_step_ms"], numbers.between(row.get("step_ms_lo"), row.get("step_ms_hi"))
     if row["step_from"] == "draft time":
-        return f"A step costs {numbers.ms(draft)} ms (draft time; verify is held at its measured time)."
+        held = "verify is held at its measured time"
+        return f"A step costs {numbers.ms(draft)} ms ({span}, within-run; draft time; {held})."
     of_it = f", {numbers.ms(draft)} ms of it the draft forward" if draft is not None else ""
-    return f"A step costs {numbers.ms(row['step_ms'])} ms (from {row['step_from']}{of_it})."
+    return (
+        f"A step costs {numbers.ms(row['step_ms'])} ms ({span}, within-run; from {row['step_from']}{of_it})."
+    )
 
 
 def title(pair: Pair, points: Sequence[Row], size: int) -> str:
