@@ -28,8 +28,8 @@ NAMES = {
     "docker compose": "{}-1  | ",
     "kubectl logs --prefix": "[pod/{}-0/server] ",
     "stern": "{}-0 server ",
-    "journald": "Jan 29 01:16:05 node0 {}[42]: ",
-    "journald around compose": "Jan 29 01:16:05 node0 dockerd[42]: {}-1  | ",
+    "journald": "Jan 29 01:16:05 node0 {}[20426]: ",
+    "journald around compose": "Jan 29 01:16:05 node0 dockerd[2042]: {}-1  | ",
 }
 
 
