@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from speclog.errors import InputError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from speclog.ingest.build import Written
     from speclog.ingest.reader import LogReader
     from speclog.ingest.session import Session
+    from speclog.store import Store
 
 FLUSH_S = 2.0
 _FLUSH_ROWS = 200_000
@@ -79,6 +81,8 @@ class _Follower:
         self._target, self._lock_timeout = target, lock_timeout
         self._written: Written = set()
         self._done: set[int] = set()
+        self._waiting = False
+        self._older: dict[int, str] = {}
 
     def take(self, block: bytes) -> None:
         from speclog.ingest.named import SeveralServers
@@ -100,32 +104,53 @@ class _Follower:
 
     def flush(self, *, last: bool = False) -> list[IngestSummary]:
         """Write what is new; summaries of all sessions. ``last``: also what the next line could change."""
-        from speclog.ingest.build import Origin, row_frames, session_frames
-        from speclog.store import open_store, removal
+        from speclog.store import open_store
 
         sessions = self.reader.finish()
         if not sessions:
             return [IngestSummary(self.path, "unusable", detail=why_nothing(self.reader))]
         names = self._names(sessions)
-        if self.fresh or (last and self.reader.buffer.size):
-            mixed = [s for s in sessions if s.strangers]
-            # Once written its id is settled: one that may still be any run's waits for its first decode line.
-            waiting = [s.index for s in sessions if s.may_be_any and not last]
-            held = {*self._done, *waiting}
-            live = [s for s in sessions if s.index not in held and not s.strangers]
-            drop = [s.index for s in mixed]
-            buffer = self.reader.buffer.take(waiting, drop, all_events=last)
-            rows = row_frames(buffer, self.reader.sessions)
-            for session in live:
-                session.flushed = True
-            origin = Origin(self.path, names)
+        if self.fresh or (last and (self.reader.buffer.size or self._waiting)):
             with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
-                store.append(rows | session_frames(live, origin, self._written), sum_up=last)
-                removal.remove(store, [s.run_id for s in mixed if s.flushed])
-            self._done |= {s.index for s in live if s.followed}
+                self._write(store, sessions, names, last=last)
             self.fresh = False
-        return [summarise(self.path, s, names[s.index], s.strangers or None, []) for s in sessions]
+        states = {s.index: s.strangers or self._older.get(s.index) for s in sessions}
+        return [summarise(self.path, s, names[s.index], states[s.index], []) for s in sessions]
+
+    def _write(self, store: Store, sessions: list[Session], names: dict[int, str], *, last: bool) -> None:
+        from speclog.ingest.build import Origin, row_frames, session_frames
+        from speclog.ingest.write import write_new
+        from speclog.store import removal
+
+        mixed = [s for s in sessions if s.strangers]
+        waiting = [] if last else [s.index for s in sessions if not s.flushed and _must_wait(store, s)]
+        self._waiting = bool(waiting)
+        held = {*self._done, *waiting}
+        live = [s for s in sessions if s.index not in held and not s.strangers]
+        buffer = self.reader.buffer.take(waiting, [s.index for s in mixed], all_events=last)
+        rows = row_frames(buffer, self.reader.sessions)
+        begun = any(s.flushed for s in live)
+        for session in live:
+            session.flushed = True
+        told = partial(session_frames, origin=Origin(self.path, names), written=self._written)
+        if last and live and not begun:
+            self._older = write_new(store, [rows], live, told)
+        else:
+            store.append(rows | told(live) if live else rows, sum_up=last)
+        removal.remove(store, [s.run_id for s in mixed if s.flushed])
+        self._done |= {s.index for s in live if s.followed}
 
     def _names(self, sessions: list[Session]) -> dict[int, str]:
         name = "stdin" if self.path == "-" else stem(self.path)
         return {s.index: name if place == 0 else f"{name}#{place + 1}" for place, s in enumerate(sessions)}
+
+
+def _must_wait(store: Store, session: Session) -> bool:
+    """Whether a session is not to be seen yet: the store has more of it, or it may still be any run's.
+
+    Once some of it is written it is what the run is seen through, and its id is settled.
+    """
+    from speclog.store import copies
+
+    more = copies.longer(store, session.run_id, session.lines, session.size)
+    return session.may_be_any or more is not None

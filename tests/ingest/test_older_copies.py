@@ -8,6 +8,7 @@ import pytest
 from sglang_lines import decode, prefill, start
 
 from speclog.ingest.api import IngestSummary, ingest_paths
+from speclog.ingest.follow import follow_log
 from speclog.store import gc, open_store, parquet
 
 Ingest = Callable[..., list[IngestSummary]]
@@ -119,4 +120,32 @@ def test_an_import_does_not_replace_a_run_by_its_beginning(
         done = parquet.import_(opened, tmp_path / "out")
         assert (done.runs, done.already_there, done.rows) == (0, 1, 0)
         assert opened.rows("SELECT count(DISTINCT ingest_id) FROM raw_decode_window") == [(1,)]
+    assert windows(store) == 30
+
+
+def test_following_shows_no_less_than_the_store_has(tmp_path: Path, ingest: Ingest, store: str) -> None:
+    ingest(FULL)
+    log = tmp_path / "grows.log"
+    log.write_text(HALF)
+    seen: list[int] = []
+    calls: list[None] = []
+
+    def stop() -> bool:
+        calls.append(None)
+        seen.append(windows(store))
+        if len(calls) == 4:
+            log.write_text(FULL + decode(40) + "\n")
+        return len(calls) > 8
+
+    (found,) = follow_log(str(log), store_target=store, stop=stop, flush_s=0, poll_s=0.01)
+    assert found.status == "ingested"
+    assert (min(seen), windows(store)) == (30, 31)
+
+
+def test_following_an_older_copy_changes_nothing(tmp_path: Path, ingest: Ingest, store: str) -> None:
+    ingest(FULL)
+    log = tmp_path / "half.log"
+    log.write_text(HALF)
+    (found,) = follow_log(str(log), store_target=store, stop=lambda: True)
+    assert (found.status, found.detail[:10]) == ("unchanged", "older copy")
     assert windows(store) == 30

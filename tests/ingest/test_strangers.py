@@ -1,12 +1,14 @@
 """Lines of two servers in one log never make one run."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sglang_lines import ARGS, decode, prefill, start
 
 from speclog.ingest.api import IngestSummary
+from speclog.ingest.follow import follow_log
 
 Ingest = Callable[..., list[IngestSummary]]
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -88,3 +90,21 @@ def test_an_engine_after_the_other_is_two_runs(ingest: Ingest, rows: Rows) -> No
     found = ingest(text(start(), decode(2), decode(3), BANNER, ENGINE, VLLM.format(4), VLLM.format(5)))
     assert [s.status for s in found] == ["ingested", "ingested"]
     assert rows("SELECT engine, version FROM run ORDER BY 1") == [("sglang", None), ("vllm", "0.25.1")]
+
+
+def test_a_followed_run_goes_when_a_second_server_shows(tmp_path: Path, store: str, rows: Rows) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(text(start(0), decode(1), decode(2)))
+    seen: list[int] = []
+
+    def stop() -> bool:
+        seen.append(rows("SELECT count(*) FROM run")[0][0])
+        if len(seen) == 4:
+            with log.open("a") as more:
+                more.write(text(spec(3), decode(4), spec(5)))
+        return len(seen) > 8
+
+    (found,) = follow_log(str(log), store_target=store, stop=stop, flush_s=0, poll_s=0.01)
+    assert found.status == "unusable"
+    assert max(seen) == 1
+    assert rows("SELECT count(*) FROM run") == [(0,)]
