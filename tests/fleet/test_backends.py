@@ -13,7 +13,7 @@ import pytest
 from fleet_helpers import Postgres, speclog
 
 from speclog import resources
-from speclog.store import open_store, schema
+from speclog.store import Store, open_store, schema
 
 # `make test-fleet` makes both: the newest DuckDB, and the oldest one pyproject.toml allows.
 NEWEST = os.environ.get("SPECLOG_FLEET_NEWEST", "")
@@ -38,6 +38,20 @@ def filled(tmp_path_factory: pytest.TempPathFactory, example_logs: Path) -> Path
     return folder
 
 
+@pytest.fixture(scope="session")
+def runs(filled: Path) -> int:
+    """How many runs the example logs are."""
+    with open_store(str(filled / "s.duckdb")) as store:
+        found = int(store.rows("SELECT count(*) FROM run")[0][0])
+    assert found > 1
+    return found
+
+
+def windowed(store: Store) -> int:
+    """How many runs the raw decode windows of a store are of."""
+    return int(store.rows("SELECT count(DISTINCT run_id) FROM raw_decode_window")[0][0])
+
+
 def rounded(rows: list[tuple[object, ...]]) -> list[str]:
     """Rows as text, floats to nine digits: sums over several files may differ in the last bit."""
     return [repr(tuple(_rounded(value) for value in row)) for row in rows]
@@ -51,7 +65,7 @@ def _rounded(value: object) -> object:
     return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
-def test_every_view_gives_the_same_on_every_kind(any_store: str, filled: Path) -> None:
+def test_every_view_gives_the_same_on_every_kind(any_store: str, filled: Path, runs: int) -> None:
     done = speclog(any_store, "import", str(filled / "out"))
     assert done.returncode == 0, done.stderr
     views = [item.name for item in schema.definitions() if item.part in ("views", "catalogue")]
@@ -63,7 +77,7 @@ def test_every_view_gives_the_same_on_every_kind(any_store: str, filled: Path) -
             names, expected = store.result(f"SELECT * FROM {view}")
             assert other.result(f"SELECT * FROM {view}")[0] == names, view
             assert sorted(rounded(other.rows(f"SELECT * FROM {view}"))) == sorted(rounded(expected)), view
-        assert len(store.rows("FROM run")) == 11
+        assert len(other.rows("FROM run")) == runs
 
 
 def test_the_commands_print_the_same_on_every_kind(any_store: str, filled: Path) -> None:
@@ -72,23 +86,46 @@ def test_the_commands_print_the_same_on_every_kind(any_store: str, filled: Path)
         assert speclog(any_store, *arguments).stdout == speclog(str(filled / "s.duckdb"), *arguments).stdout
 
 
-def test_upkeep_works_on_every_kind(any_store: str, filled: Path) -> None:
+def test_upkeep_works_on_every_kind(any_store: str, filled: Path, runs: int) -> None:
     speclog(any_store, "import", str(filled / "out")).check_returncode()
+    with open_store(any_store) as store:
+        before = windowed(store)
     assert "1 runs removed" in speclog(any_store, "runs", "rm", "base").stderr
     assert "1 runs restored" in speclog(any_store, "runs", "restore", "base").stderr
     assert "1 runs removed" in speclog(any_store, "runs", "rm", "base").stderr
     done = speclog(any_store, "gc", "--older-than", "0s")
     assert "1 removed runs" in done.stderr, done.stderr
     with open_store(any_store) as store:
-        assert store.rows("SELECT count(*) FROM run") == [(10,)]
-        assert store.rows("SELECT count(DISTINCT run_id) FROM raw_decode_window") == [(10,)]
+        assert store.rows("SELECT count(*) FROM run") == [(runs - 1,)]
+        assert windowed(store) == before - 1
 
 
-def test_typed_sql_stays_inside_every_kind(any_store: str, filled: Path, tmp_path: Path) -> None:
+def test_an_older_copy_replaces_no_run_on_any_kind(
+    any_store: str, tmp_path: Path, example_logs: Path
+) -> None:
+    log = next(path for path in sorted(example_logs.rglob("*.log")) if "Decode batch" in path.read_text())
+    lines = log.read_text().splitlines(keepends=True)
+    decodes = [n for n, line in enumerate(lines) if "Decode batch" in line]
+    half = tmp_path / "half.log"
+    half.write_text("".join(lines[: decodes[len(decodes) // 2]]))
+    count = "SELECT count(*) FROM decode_window"
+    speclog(any_store, "ingest", str(log)).check_returncode()
+    with open_store(any_store) as store:
+        before = store.rows(count)
+    done = speclog(any_store, "ingest", str(half))
+    assert "older copy: the store has" in done.stdout, done.stdout + done.stderr
+    speclog(any_store, "gc", "--older-than", "0s").check_returncode()
+    assert "unchanged" in speclog(any_store, "ingest", str(log)).stdout
+    with open_store(any_store) as store:
+        assert store.rows(count) == before
+        assert store.rows("SELECT count(DISTINCT ingest_id) FROM raw_decode_window") == [(1,)]
+
+
+def test_typed_sql_stays_inside_every_kind(any_store: str, filled: Path, runs: int, tmp_path: Path) -> None:
     speclog(any_store, "import", str(filled / "out")).check_returncode()
     secret = tmp_path / "secret.csv"
     secret.write_text("a,b\n1,geheim\n")
-    assert "11" in speclog(any_store, "sql", "SELECT count(*) AS n FROM run").stdout
+    assert f" {runs} " in speclog(any_store, "sql", "SELECT count(*) AS n FROM run").stdout
     for sql in (
         f"COPY (SELECT 1) TO '{tmp_path}/out.csv'",
         f"COPY (SELECT 1) TO '{tmp_path}/lake/out.csv'",
@@ -183,19 +220,24 @@ def test_passwords_come_from_the_usual_places_and_go_nowhere(
 
 
 def test_a_reader_role_reads_and_cannot_write(
-    postgres: Postgres, lake: str, filled: Path, tmp_path: Path, log_maker: Callable[..., list[Path]]
+    postgres: Postgres,
+    lake: str,
+    filled: Path,
+    runs: int,
+    tmp_path: Path,
+    log_maker: Callable[..., list[Path]],
 ) -> None:
     speclog(lake, "import", str(filled / "out")).check_returncode()
     database = lake.split("dbname=")[1].split()[0]
     postgres.sql(database, (Path(__file__).parent / "reader_role.sql").read_text())
     reader = lake.replace("user=speclog", "user=analyst")
-    assert "11" in speclog(reader, "sql", "SELECT count(*) AS n FROM run").stdout
+    assert f" {runs} " in speclog(reader, "sql", "SELECT count(*) AS n FROM run").stdout
     (path,) = log_maker(tmp_path / "logs", 1)
     done = speclog(reader, "ingest", str(path), lock_timeout="2")
     assert done.returncode == 4, (done.returncode, done.stderr)
     assert "permission denied" in done.stderr
     with open_store(lake) as store:
-        assert store.rows("SELECT count(*) FROM run") == [(11,)]
+        assert store.rows("SELECT count(*) FROM run") == [(runs,)]
 
 
 def test_backup_and_restore_of_catalog_and_data(
