@@ -51,7 +51,7 @@ def block_draws(residuals: Residuals, length: int, resamples: int, rng: np.rando
     length = min(length, n)
     places = -(-n // length)
     starts = rng.integers(0, n, (resamples, places))
-    starts = np.ascontiguousarray(starts.T)  # one place's after the other, as `_laid` looks them up
+    starts = np.ascontiguousarray(starts.T)  # one place's after the other, as they are looked up
     return Draws(
         _laid(residuals.round_ms, residuals.mean_weight, length, starts),
         _laid(residuals.round_ms, residuals.slope_weight, length, starts),
@@ -79,13 +79,10 @@ def _laid(values: Floats, weights: Floats, length: int, starts: np.ndarray) -> F
     n, places = len(values), len(starts)
     padded = np.zeros(places * length)
     padded[:n] = weights
-    if length == 1:
-        found = padded[:, None] * values[starts]
-    else:
-        every_block = values[(np.arange(n)[:, None] + np.arange(length)) % n]
-        table = padded.reshape(places, length) @ every_block.T
-        found = np.empty(starts.shape)
-        for place in range(places):
-            table[place].take(starts[place], out=found[place], mode="clip")
-    laid: Floats = np.ascontiguousarray(found.T).sum(axis=1)
+    every_block = values[(np.arange(n)[:, None] + np.arange(length)) % n]
+    table = padded.reshape(places, length) @ every_block.T
+    laid: Floats = np.zeros(starts.shape[1])
+    found = np.empty_like(laid)
+    for place in range(places):
+        laid += table[place].take(starts[place], out=found, mode="clip")
     return laid

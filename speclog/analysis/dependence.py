@@ -11,6 +11,8 @@ MIN_EFFECTIVE = 2.0
 SAFETY = 1.0  # standard errors
 MIN_WINDOWS = 8
 """With fewer windows a lag-1 correlation says nothing."""
+MOST_BLOCKS = 256
+"""More blocks in a run tell nothing more about its interval, and each is drawn in every resample."""
 
 
 def lag1(residuals: list[Floats]) -> float | None:
@@ -50,9 +52,13 @@ def effective_n(n: float, rho: float) -> float:
 
 
 def block_length(n: int, rho: float) -> int:
-    """Length of bootstrap blocks: Carlstein's (1986) optimum for first-order dependence, at most n / 4."""
+    """Length of bootstrap blocks: Carlstein's (1986) optimum for first-order dependence, at most n / 4.
+
+    Of runs of thousands of windows blocks are longer than that, so that there are `MOST_BLOCKS`; `widening`
+    holds for any length.
+    """
     best = (6**0.5 * rho / (1 - rho**2)) ** (2 / 3) * n ** (1 / 3)
-    return int(np.clip(round(best), 1, max(1, n // 4)))
+    return int(np.clip(round(best), max(1, -(-n // MOST_BLOCKS)), max(1, n // 4)))
 
 
 def mean_variance(n: int, rho: float) -> float:
