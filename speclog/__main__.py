@@ -12,8 +12,6 @@ from speclog.errors import ExitCode, SpeclogError
 
 def main() -> None:
     """Run the command line; never shows a traceback unless SPECLOG_DEBUG is set."""
-    # The matrices of the statistics are small: threads for them would only wait, busily, beside DuckDB's.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = _run()
     except (KeyboardInterrupt, EOFError, click.Abort):

@@ -13,7 +13,7 @@ import gc
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -81,6 +81,17 @@ class _Gathering:
 
     def append(self, frames: dict[str, Rows]) -> None:
         self._waiting.append({name: rows.whole() for name, rows in frames.items()})
+
+    def transaction(self, work: Callable[[], None]) -> None:
+        """For what has to look at rows it has just written: at once, after what waits."""
+        self.flush()
+        self._store.transaction(work)
+
+    def insert(self, frames: dict[str, pl.DataFrame]) -> None:
+        self._store.insert(frames)
+
+    def script(self, sql: str) -> None:
+        self._store.script(sql)
 
     def flush(self, at_least: int = 1) -> None:
         """Write what waits, if it is so much."""

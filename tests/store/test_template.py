@@ -38,9 +38,9 @@ def made(path: Path) -> list[tuple[object, ...]]:
 
 def test_a_store_from_the_template_is_one_made_from_scratch(tmp_path: Path, cache: Path) -> None:
     scratch = Target("file", str(tmp_path / "scratch.duckdb"))
-    with _opened(scratch, read_only=False, lock_timeout=0) as store:
+    with _opened(scratch, read_only=False, create=True, lock_timeout=0) as store:
         assert store.prepared == schema.CREATED
-    with _opened(scratch, read_only=True, lock_timeout=0) as store:
+    with _opened(scratch, read_only=True, create=False, lock_timeout=0) as store:
         expected = objects(store)
     assert len(expected) > 60
     assert made(tmp_path / "first.duckdb") == expected  # makes the template
