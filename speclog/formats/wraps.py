@@ -34,10 +34,10 @@ def load_wraps() -> tuple[Wrap, ...]:
 
 
 @cache
-def server_pattern() -> re.Pattern[bytes]:
-    """What only lines of a server hold."""
+def server_marks() -> tuple[bytes, ...]:
+    """What only lines of a server hold, any of them."""
     shown = tomllib.loads(_FILE.read_text(encoding="utf-8"))["server"]
-    return re.compile("|".join(map(re.escape, shown)).encode())
+    return tuple(mark.encode() for mark in shown)
 
 
 @cache

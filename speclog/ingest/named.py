@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from speclog.formats.block import Block, constant, padded, rows_of
-from speclog.formats.wraps import server_pattern, source_of
+from speclog.formats.wraps import server_marks, source_of
 from speclog.ingest.sidecars import find
 from speclog.ingest.sources import read_once
 from speclog.ingest.summary import IngestSummary
@@ -35,12 +35,13 @@ def servers_of(block: Block) -> set[str]:
     rows = np.flatnonzero(_HEAD.differs(rows_of(block.data, block.starts, 1)) != 0) if block.height else ()
     if not len(rows):
         return {""}
-    shows = server_pattern().search
+    marks = server_marks()
     found = {""} if len(rows) < block.height else set[str]()
-    for raw in block.slices(np.array(rows)):
-        source = _source_of(raw)
-        if source not in found and shows(raw):
-            found.add(source)
+    found.update(
+        _source_of(raw)
+        for raw in block.slices(np.array(rows))
+        if any(mark in raw for mark in marks)  # of a start-up's odd lines none
+    )
     return found
 
 
@@ -82,7 +83,7 @@ class Only:
 
     def _left(self, line: bytes) -> bytes:
         source = _source_of(line) if line else ""
-        if source not in self.seen and server_pattern().search(line):
+        if source not in self.seen and any(mark in line for mark in server_marks()):
             self.seen.add(source)
         marks, self._first = self._first and b"SYNTHETIC" in line, False  # of the whole file
         return line if source == self.name or marks else b""
