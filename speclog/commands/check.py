@@ -116,7 +116,7 @@ def command(
             found = check(
                 store,
                 vs=None if vs == "baseline" else _resolved(store, [vs]),
-                candidates=_candidates(store, runs, cross_engine) if runs else None,
+                candidates=_resolved(store, runs, candidates_only=not cross_engine) if runs else None,
                 reasons=reasons,
                 fail_on=wanted,
                 cross_engine=cross_engine,
@@ -159,18 +159,11 @@ def _kinds(fail_on: str) -> list[str]:
     return wanted
 
 
-def _resolved(store: Store, names: Sequence[str]) -> list[str]:
-    from speclog.runs import resolve
+def _resolved(store: Store, names: Sequence[str], *, candidates_only: bool = False) -> list[str]:
+    from speclog.runs import candidates, resolve
 
-    return list(dict.fromkeys(run_id for text in names for run_id in resolve(store, text)))
-
-
-def _candidates(store: Store, names: Sequence[str], cross_engine: bool) -> list[str]:
-    from speclog.runs import candidates
-
-    if cross_engine:
-        return _resolved(store, names)
-    return list(dict.fromkeys(run_id for text in names for run_id in candidates(store, text)))
+    find = candidates if candidates_only else resolve
+    return list(dict.fromkeys(run_id for text in names for run_id in find(store, text)))
 
 
 def _allowance(word: str) -> tuple[str, str]:

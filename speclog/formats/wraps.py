@@ -34,10 +34,14 @@ def load_wraps() -> tuple[Wrap, ...]:
 
 
 @cache
-def server_marks() -> tuple[bytes, ...]:
-    """What only lines of a server hold, any of them."""
+def _server_marks() -> tuple[bytes, ...]:
     shown = tomllib.loads(_FILE.read_text(encoding="utf-8"))["server"]
     return tuple(mark.encode() for mark in shown)
+
+
+def shows_server(line: bytes) -> bool:
+    """Whether a line holds what only servers print."""
+    return any(mark in line for mark in _server_marks())
 
 
 @cache

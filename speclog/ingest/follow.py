@@ -152,5 +152,4 @@ def _must_wait(store: Store, session: Session) -> bool:
     """
     from speclog.store import copies
 
-    more = copies.longer(store, session.run_id, session.lines, session.size)
-    return session.may_be_any or more is not None
+    return session.may_be_any or copies.longer(store, session.run_id, session.lines, session.size) is not None

@@ -13,12 +13,13 @@ from functools import lru_cache
 import numpy as np
 
 from speclog.formats.block import Block, constant, padded, rows_of
-from speclog.formats.wraps import server_marks, source_of
+from speclog.formats.wraps import shows_server, source_of
 from speclog.ingest.sidecars import find
 from speclog.ingest.sources import read_once
 from speclog.ingest.summary import IngestSummary
 
 _HEAD = constant(b"[20")
+_FAR = 256  # a server's time begins before
 _MOST = 64
 
 
@@ -35,13 +36,8 @@ def servers_of(block: Block) -> set[str]:
     rows = np.flatnonzero(_HEAD.differs(rows_of(block.data, block.starts, 1)) != 0) if block.height else ()
     if not len(rows):
         return {""}
-    marks = server_marks()
     found = {""} if len(rows) < block.height else set[str]()
-    found.update(
-        _source_of(raw)
-        for raw in block.slices(np.array(rows))
-        if any(mark in raw for mark in marks)  # of a start-up's odd lines none
-    )
+    found.update(_source_of(raw) for raw in block.slices(np.array(rows)) if shows_server(raw))
     return found
 
 
@@ -56,9 +52,6 @@ def _source_of(raw: bytes) -> str:
 @lru_cache(maxsize=4096)
 def _source_of_head(head: bytes) -> str:
     return source_of(head.decode("utf-8", "replace"))
-
-
-_FAR = 256
 
 
 def check(names: set[str]) -> None:
@@ -83,7 +76,7 @@ class Only:
 
     def _left(self, line: bytes) -> bytes:
         source = _source_of(line) if line else ""
-        if source not in self.seen and any(mark in line for mark in server_marks()):
+        if source not in self.seen and shows_server(line):
             self.seen.add(source)
         marks, self._first = self._first and b"SYNTHETIC" in line, False  # of the whole file
         return line if source == self.name or marks else b""

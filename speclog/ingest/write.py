@@ -131,9 +131,8 @@ class LogIngest:
                     f"{self._path}: another process wrote to the store meanwhile, and a pipe cannot be "
                     "read again: nothing of it was kept; run the command again"
                 )
-            with parsed_chunks(
-                self._path, self._only
-            ) as again:  # a lake lost the transaction to another writer
+            # a lake lost the transaction to another writer
+            with parsed_chunks(self._path, self._only) as again:
                 from speclog.ingest.reader import LogReader
 
                 with ThreadPoolExecutor(1, thread_name_prefix="insert") as inserter:

@@ -197,11 +197,11 @@ def _changes(store: Store, sequences: Sequence[Sequence[str]]) -> dict[str, list
         ),
         paired AS (
             SELECT
-                after, name, max_by(value, weight) FILTER (NOT later) AS was,
+                before, after, name, max_by(value, weight) FILTER (NOT later) AS was,
                 max_by(value, weight) FILTER (later) AS is_now
             FROM met GROUP BY before, after, name
         )
-        SELECT after, name, was, is_now FROM paired WHERE was IS DISTINCT FROM is_now ORDER BY after, name
+        SELECT * FROM paired WHERE was IS DISTINCT FROM is_now ORDER BY after, name
     """
     if not steps:
         return {}
@@ -209,10 +209,10 @@ def _changes(store: Store, sequences: Sequence[Sequence[str]]) -> dict[str, list
     noise = [row["pattern"] for row in rows.query(store, "SELECT pattern FROM factor WHERE class = 'noise'")]
     told = [[before for before, _ in steps], [after for _, after in steps]]
     is_noise = cache(lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in noise))
-    absent, before = _absent(store, [run for step in steps for run in step]), {b: a for a, b in steps}
+    absent = _absent(store, [run for step in steps for run in step])
     for row in rows.query(store, sql, told):
         if not is_noise(row["name"]):
-            was = row["was"] or absent(before[row["after"]], row["name"])
+            was = row["was"] or absent(row["before"], row["name"])
             now = row["is_now"] or absent(row["after"], row["name"])
             found[row["after"]].append(f"{row['name'].partition('.')[2]} {was} → {now}")
     return found

@@ -363,14 +363,12 @@ def open_store(
     read_only: bool = True,
     create: bool = True,
     lock_timeout: float = 20.0,
-    sandbox: bool = False,
 ) -> Iterator[Store]:
     """Open a store, install or refresh its schema when writing, and close it at the end of the block.
 
     ``target`` is what ``--store`` takes: a path (optionally ``duckdb:path``), ``ducklake:postgres:...`` or
     ``ducklake:sqlite:FILE``. A missing store is created when writing, unless not to ``create``, and is a
-    StoreError otherwise. Waits up to ``lock_timeout`` seconds for another process's lock. ``sandbox`` is for
-    SQL that a person typed: only queries, and nothing outside the store can be read or written.
+    StoreError otherwise. Waits up to ``lock_timeout`` seconds for another process's lock.
     """
     parsed = parse_target(target)
     create = create and not read_only
@@ -379,8 +377,6 @@ def open_store(
     with _opened(parsed, read_only, create, lock_timeout) as store:
         if made:
             store.prepared = schema.CREATED
-        if sandbox:
-            store.enter_sandbox()
         yield store
 
 

@@ -67,7 +67,8 @@ ATTACKS = [
 
 
 def test_queries_are_answered(target: str) -> None:
-    with open_store(target, sandbox=True) as store:
+    with open_store(target) as store:
+        store.enter_sandbox()
         for query in QUERIES:
             assert store.result(query)[0], query
 
@@ -79,7 +80,8 @@ def test_attacks_are_refused(target: str, tmp_path: Path, attack: str) -> None:
     out = tmp_path / "out"
     sql = attack.format(out=out, secret=secret, store=target)
     before = _state(tmp_path)
-    with open_store(target, sandbox=True) as store:
+    with open_store(target) as store:
+        store.enter_sandbox()
         for ask in (store.result, store.rows, store.frame, store.script):
             with pytest.raises(UsageError) as caught:
                 ask(sql)
@@ -93,7 +95,8 @@ def test_the_engine_itself_refuses_what_the_inspection_would_let_through(
     """Each wall stands alone: without the inspection, external access is still off and locked."""
     secret = tmp_path / "secret.csv"
     secret.write_text("a,b\n1,geheim\n")
-    with open_store(target, sandbox=True) as store:
+    with open_store(target) as store:
+        store.enter_sandbox()
         monkeypatch.setattr(Store, "_inspect", lambda self, sql: None)
         for sql in (
             f"FROM read_text('{secret}')",
