@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from pathlib import Path
 
-
-def directory() -> Path:
-    """``$XDG_CACHE_HOME/speclog`` or ``~/.cache/speclog``; it need not be there."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "speclog"
+from speclog.resources import cache_directory
 
 
-def keep(path: Path, text: str) -> None:
+def read(name: str) -> str | None:
+    """What was kept under a name; None for nothing that can be read."""
+    folder = cache_directory()
+    with contextlib.suppress(OSError, ValueError):
+        return None if folder is None else (folder / name).read_text(encoding="utf-8")
+    return None
+
+
+def keep(name: str, text: str) -> None:
     """Write beside and rename: nobody sees half a file. One that cannot be kept is no error."""
+    folder = cache_directory()
     with contextlib.suppress(OSError):
-        replace(path, text)
+        if folder is not None:
+            replace(folder / name, text)
 
 
 def replace(path: Path, text: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from speclog import resources
 from speclog.errors import UsageError
-from speclog.report import cached, numbers, sources, vega, words
+from speclog.report import numbers, sources, vega, words
 from speclog.report.details import JUDGED
 from speclog.report.model import Absent, Chart, Data, Report
 
@@ -88,7 +88,7 @@ def _told(templates: Path | None) -> Iterator[None]:
 
 def _place(error: Exception, templates: Path | None) -> str | None:
     """``file:line`` of the user's template that was being rendered; None when it was none."""
-    own = [str(folder) for folder in (templates, _config()) if folder is not None]
+    own = _own(templates)
     found = [
         f"{frame.filename}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
@@ -97,8 +97,21 @@ def _place(error: Exception, templates: Path | None) -> str | None:
     return found[-1] if found else None
 
 
-def _config() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "speclog" / "templates"
+def _own(templates: Path | None) -> list[Path]:
+    """Where a user's own templates are looked for, in this order."""
+    config = resources.config_directory()
+    return [folder for folder in (templates, config and config / "templates") if folder]
+
+
+def _compiled() -> str | None:
+    """A folder that keeps compiled templates: to compile the shipped ones takes most of a second."""
+    cache = resources.cache_directory()
+    if cache is None:
+        return None
+    room = cache / "templates"
+    with contextlib.suppress(OSError):
+        room.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(room) if os.access(room, os.W_OK) else None
 
 
 def environment(templates: Path | None = None) -> jinja2.Environment:
@@ -109,17 +122,14 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
     """
     import jinja2
 
-    room = cached.directory() / "templates"  # compiling the shipped ones takes most of a second
-    with contextlib.suppress(OSError):
-        room.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folders = [*([templates] if templates else []), _config(), resources.directory("templates")]
+    folders = [*_own(templates), resources.directory("templates")]
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        bytecode_cache=jinja2.FileSystemBytecodeCache(str(room)) if os.access(room, os.W_OK) else None,
+        bytecode_cache=jinja2.FileSystemBytecodeCache(room) if (room := _compiled()) else None,
     )
     env.globals.update(numbers=numbers, words=words, is_chart=lambda item: isinstance(item, Chart))
     env.globals.update(table_limit=TABLE_LIMIT, judged_pairs=JUDGED)

@@ -16,17 +16,14 @@ def bundle() -> str:
     from importlib.metadata import version
 
     made_by = version("vl-convert-python")
-    kept = cached.directory() / f"vega-{made_by}.js"
-    try:
-        text = kept.read_text(encoding="utf-8")
-        if text.endswith(_end(made_by)):
-            return text
-    except OSError:
-        pass
+    name = f"vega-{made_by}.js"
+    kept = cached.read(name)
+    if kept is not None and kept.endswith(_end(made_by)):
+        return kept
     import vl_convert
 
     text = vl_convert.javascript_bundle(_SNIPPET).replace("</script", "<\\/script") + _end(made_by)
-    cached.keep(kept, text)
+    cached.keep(name, text)
     return text
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from speclog import __version__
 from speclog.errors import StoreError
+from speclog.resources import cache_directory
 
 KEPT = 8
 """Templates of other versions that stay in the cache."""
@@ -82,12 +83,3 @@ def _forget_old(folder: Path) -> None:
     found = sorted(folder.glob("store-*.duckdb.gz"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in found[KEPT:]:
         path.unlink(missing_ok=True)
-
-
-def cache_directory() -> Path | None:
-    """Where templates are kept; None where the user has no home."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    with contextlib.suppress(RuntimeError):
-        base = Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
-        return base / "speclog"
-    return None

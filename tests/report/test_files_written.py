@@ -42,10 +42,30 @@ def test_a_file_where_the_folder_should_be_is_one_line(tmp_path: Path) -> None:
         write_whole(tmp_path / "reports" / "a.html", "text")
 
 
-def test_what_is_kept_in_the_cache_leaves_nothing_either(tmp_path: Path) -> None:
-    (tmp_path / "kept.json").mkdir()
-    cached.keep(tmp_path / "kept.json", "text")
-    assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]
+def test_what_is_kept_in_the_cache_leaves_nothing_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "speclog" / "kept.json").mkdir(parents=True)
+    cached.keep("kept.json", "text")
+    assert [path.name for path in (tmp_path / "speclog").iterdir()] == ["kept.json"]
+
+
+def test_what_is_kept_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cached.read("kept.json") is None
+    cached.keep("kept.json", "text")
+    assert cached.read("kept.json") == "text"
+
+
+def test_a_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")  # as in a container, under a bare number
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    cached.keep("kept.json", "text")
+    assert cached.read("kept.json") is None
 
 
 def test_a_file_is_replaced_whole_and_may_be_read_by_others(tmp_path: Path) -> None:

@@ -62,23 +62,23 @@ def _made_once(draw: Callable[..., Any], *how: str) -> dict[str, Any]:
         # Colours and fonts come from the page's theme at drawing time.
         found.pop("config", None)
         kept[key] = found
-        cached.keep(_file(), json.dumps(kept))
+        cached.keep(_name(), json.dumps(kept))
     return found
 
 
 @cache
 def _kept() -> dict[str, Any]:
-    with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(_file().read_text(encoding="utf-8"))
+    with contextlib.suppress(ValueError):
+        kept = json.loads(cached.read(_name()) or "{}")
         if isinstance(kept, dict):
             return kept
     return {}
 
 
 @cache
-def _file() -> Path:
+def _name() -> str:
     from importlib.metadata import version
 
     sources = sorted(Path(__file__).parent.glob("*.py"))
     parts = [version("altair").encode(), *(path.read_bytes() for path in sources)]
-    return cached.directory() / f"charts-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:16]}.json"
+    return f"charts-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:16]}.json"
