@@ -8,7 +8,8 @@ from pathlib import Path
 from speclog.ingest.group import ingest_group, manifest_node
 from speclog.ingest.sources import Source, by_age, expand, is_rotated
 from speclog.ingest.summary import IngestSummary
-from speclog.ingest.write import LogIngest, Progress
+from speclog.ingest.waiting import Waiting
+from speclog.ingest.write import LogIngest, Progress, Write
 
 __all__ = ["IngestSummary", "Progress", "ingest_paths"]
 
@@ -29,18 +30,31 @@ def ingest_paths(
 
     ``group``: the logs are those of one server's nodes and make one run; logs whose manifests name one
     session and different nodes do so in any case. An input that cannot be used gives a summary with status
-    'unusable' and its reason; the others are still ingested. Each run is one transaction. Raises StoreError
-    when the store cannot be written.
+    'unusable' and its reason; the others are still ingested. Each log is one transaction; the store is opened
+    once for several small ones, and a log is in it when ``on_summary`` tells of it. Raises StoreError when
+    the store cannot be written.
     """
     summaries: list[IngestSummary] = []
-    expanded = expand(paths)
-    for sources in grouped(by_age(expanded) if group else expanded, together=group):
-        for summary in _ingest(sources, store_target, lock_timeout, progress):
+
+    def tell(found: Sequence[IngestSummary]) -> None:
+        for summary in found:
             if is_rotated(summary.path) and not group:
                 summary.notes.append(_ROTATED)
             if on_summary is not None:
                 on_summary(summary)
             summaries.append(summary)
+
+    waiting = Waiting(store_target, lock_timeout, tell)
+    expanded = expand(paths)
+    for sources in grouped(by_age(expanded) if group else expanded, together=group):
+        waiting.before([source.path for source in sources])
+        outcome = _ingest(sources, store_target, lock_timeout, progress)
+        if isinstance(outcome, list):
+            waiting.write()
+            tell(outcome)
+        else:
+            waiting.add(outcome)
+    waiting.write()
     return summaries
 
 
@@ -63,14 +77,14 @@ def grouped(sources: Sequence[Source], *, together: bool) -> list[list[Source]]:
 
 def _ingest(
     sources: Sequence[Source], target: str, lock_timeout: float, progress: Progress | None
-) -> list[IngestSummary]:
+) -> list[IngestSummary] | Write:
     first = sources[0].path
     if sources[0].problem:
         return [IngestSummary(first, "unusable", detail=sources[0].problem)]
     try:
         if len(sources) > 1:
             return ingest_group([source.path for source in sources], target, lock_timeout, progress)
-        return LogIngest(first, target, lock_timeout, progress).run()
+        return LogIngest(first, target, lock_timeout, progress).read()
     except EOFError:
         return [IngestSummary(first, "unusable", detail="compressed file that ends too early")]
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from speclog.errors import SpeclogError, StoreError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], None]
 """Called with the bytes read since the last call."""
+Write = Callable[["Store"], "list[IngestSummary]"]
+"""Writes what was read of a log into an open store and tells of it."""
 
 FLUSH_ROWS = 400_000
 FLUSH_BYTES = 128 << 20
@@ -42,7 +45,7 @@ class _Unchanged(Exception):
 
 
 class LogIngest:
-    """Reads one log and writes it; `run` gives the summaries. Small logs touch the store once, at the end."""
+    """Reads one log and writes it: `run` does both; `read` leaves a small log to be written."""
 
     def __init__(
         self,
@@ -61,26 +64,45 @@ class LogIngest:
 
     def run(self) -> list[IngestSummary]:
         """Read and write. Raises OSError when the log cannot be read, StoreError when the store cannot be."""
+        from speclog.store import open_store
+
+        outcome = self.read()
+        if isinstance(outcome, list):
+            return outcome
+        with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
+            return outcome(store)
+
+    def read(self) -> list[IngestSummary] | Write:
+        """Read the log. What is too long to hold is written on the way, and summaries tell of it.
+
+        Else what is still to be done with an open store. Raises as `run`.
+        """
         from speclog.ingest.named import SeveralServers, ingest_each
 
         try:
-            return self._run()
+            return self._take()
         except SeveralServers as several:
             found = several
 
         def read(only: Only) -> list[IngestSummary]:
-            return LogIngest(self._path, self._target, self._lock_timeout, self._progress, only)._run()
+            return LogIngest(self._path, self._target, self._lock_timeout, self._progress, only).run()
 
         return ingest_each(self._path, sorted(found.names), read)
 
-    def _run(self) -> list[IngestSummary]:
+    def _take(self) -> list[IngestSummary] | Write:
         from speclog.ingest.reader import LogReader
 
         reader = LogReader(newest=written_at(self._path))
         with parsed_chunks(self._path, self._only) as parsed:
-            if self._read(reader, parsed):
-                return self._write_at_once(reader)
-            return self._write_along(reader, parsed)
+            if not self._read(reader, parsed):
+                return self._write_along(reader, parsed)
+        sessions = self._finish(reader)
+        if not sessions and self._only is None:
+            alone = sidecars.standalone(self._path)
+            sessions = [alone] if alone else []
+        if not sessions:
+            return [IngestSummary(self._path, "unusable", detail=why_nothing(reader))]
+        return partial(self._write, reader, sessions)
 
     def _read(self, reader: LogReader, parsed: Iterator[Parsed]) -> bool:
         """Read until the buffer is full (False) or the log is at its end (True)."""
@@ -93,24 +115,16 @@ class LogIngest:
                 return False
         return True
 
-    def _write_at_once(self, reader: LogReader) -> list[IngestSummary]:
+    def _write(self, reader: LogReader, sessions: Sequence[Session], store: Store) -> list[IngestSummary]:
         from speclog.ingest.build import row_frames
-        from speclog.store import open_store
 
-        sessions = self._finish(reader)
-        if not sessions and self._only is None:
-            alone = sidecars.standalone(self._path)
-            sessions = [alone] if alone else []
-        if not sessions:
-            return [IngestSummary(self._path, "unusable", detail=why_nothing(reader))]
-        with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
-            states = known_states(store, sessions)
-            new = [s for s in sessions if states[s.index] is None]
-            if new:
-                kept = {s.index for s in new}
-                buffer = reader.buffer.take(drop=[s.index for s in reader.sessions if s.index not in kept])
-                rows = row_frames(buffer, reader.sessions)
-                states |= write_new(store, [rows], new, lambda left: self._session_frames(sessions, left))
+        states = known_states(store, sessions)
+        new = [s for s in sessions if states[s.index] is None]
+        if new:
+            kept = {s.index for s in new}
+            buffer = reader.buffer.take(drop=[s.index for s in reader.sessions if s.index not in kept])
+            rows = row_frames(buffer, reader.sessions)
+            states |= write_new(store, [rows], new, lambda left: self._session_frames(sessions, left))
         return self._summaries(sessions, states)
 
     def _write_along(self, reader: LogReader, parsed: Iterator[Parsed]) -> list[IngestSummary]:

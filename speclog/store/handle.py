@@ -45,6 +45,7 @@ class Store:
         self._identity = self._file_identity()
         self.target = str(target)
         self._holding = False
+        self._to_sum_up: set[str] | None = None
         self.prepared = ""
         """What opening it did, in words: created, migrated, views refreshed ..."""
 
@@ -250,7 +251,11 @@ class Store:
             self._insert(table, _frame(rows), rows.same if isinstance(rows, Rows) else {})
         if sum_up and "raw_ingest" in frames:
             run_ids = _frame(frames["raw_ingest"])["run_id"].unique().to_list()
-            summaries.write(self, run_ids, limit=summaries.AT_ONCE)
+            windows = _frame(frames["raw_decode_window"]).height if "raw_decode_window" in frames else 0
+            if self._to_sum_up is None or windows > summaries.AT_ONCE:
+                summaries.write(self, run_ids, limit=summaries.AT_ONCE)
+            else:
+                self._to_sum_up.update(run_ids)
 
     def _insert(self, table: str, frame: pl.DataFrame, same: Mapping[str, object]) -> None:
         if frame.is_empty():
@@ -288,6 +293,15 @@ class Store:
             yield
         finally:
             self._holding = before
+
+    @contextmanager
+    def summing_up_once(self) -> Iterator[None]:
+        """For several small appends: their runs are summed up together, at the end of the block."""
+        self._to_sum_up = set()
+        yield
+        runs, self._to_sum_up = sorted(self._to_sum_up), None
+        if runs:
+            self.transaction(lambda: summaries.write(self, runs))
 
     def _file_identity(self) -> tuple[int, int] | None:
         if self.is_lake:

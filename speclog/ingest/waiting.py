@@ -1,0 +1,62 @@
+"""Small logs that were read and wait to be written: one opening of the store serves several.
+
+To open a store, to sum up what came into it and to close it again costs more than a small log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from speclog.ingest.sources import read_once
+from speclog.ingest.summary import IngestSummary
+from speclog.ingest.write import Write
+
+LONGEST_S = 0.5
+"""How long a log waits, at most, for others that are read."""
+SMALL_BYTES = 8 << 20
+"""A longer log is not read while others wait."""
+
+
+class Waiting:
+    """What is to be written; ``tell`` is called for each log once it is in the store."""
+
+    def __init__(
+        self, target: str, lock_timeout: float, tell: Callable[[Sequence[IngestSummary]], None]
+    ) -> None:
+        self._target, self._lock_timeout, self._tell = target, lock_timeout, tell
+        self._logs: list[Write] = []
+        self._since = 0.0
+
+    def before(self, paths: Sequence[str]) -> None:
+        """These logs are read next: write first what should not wait for them."""
+        if self._logs and (time.monotonic() - self._since > LONGEST_S or not all(map(_is_short, paths))):
+            self.write()
+
+    def add(self, write: Write) -> None:
+        """A log that was read."""
+        if not self._logs:
+            self._since = time.monotonic()
+        self._logs.append(write)
+
+    def write(self) -> None:
+        """Write all, each in its own transaction. Raises StoreError; those before it are in the store."""
+        from speclog.store import open_store
+
+        if not self._logs:
+            return
+        logs, self._logs = self._logs, []
+        with (
+            open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store,
+            store.summing_up_once(),
+        ):
+            for log in logs:
+                self._tell(log(store))
+
+
+def _is_short(path: str) -> bool:
+    with suppress(OSError):
+        return not read_once(path) and Path(path).stat().st_size <= SMALL_BYTES
+    return True  # whoever reads it says what is wrong with it
