@@ -60,7 +60,8 @@ def unequal(candidate: Side, baseline: Side, *, confidence: float = 0.95) -> pl.
     """
     import polars as pl
 
-    missing = [size for size in candidate.batch_sizes if size not in baseline.batch_sizes]
+    ran = baseline.counts if baseline.no_context else baseline.batch_sizes
+    missing = [size for size in candidate.batch_sizes if size not in ran]
     rows = [_interpolated(candidate, baseline, size, confidence) for size in missing]
     numbers = ("t_spec_ms", "t_base_ms", "tau", "tau_star", "speedup", "speedup_lo", "speedup_hi")
     schema = {"batch_size": pl.Int64(), "context": pl.Float64(), "between": pl.List(pl.Int64())}

@@ -34,6 +34,9 @@ _EPILOG = """Examples:
     metavar="CANDIDATE",
     help="Default: every speculative run.",
 )
+@click.option(
+    "--cross-engine", is_flag=True, help="Compare with a run of another engine that --vs names, labelled so."
+)
 @click.option("--format", "fmt", type=click.Choice(["html", "md", "json"]), default="html", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the report's JSON instead of writing a page.")
 @click.option(
@@ -52,6 +55,7 @@ def command(
     ctx: click.Context,
     vs: str | None,
     candidates: tuple[str, ...],
+    cross_engine: bool,
     fmt: str,
     as_json: bool,
     only_index: bool,
@@ -80,11 +84,19 @@ def command(
             lock_timeout=lock_timeout,
             templates=templates,
             command=made_by,
+            cross_engine=cross_engine,
         )
         if as_json:
             click.echo(text, nl=False)
             return
-        path = save_report(text, vs=vs, candidates=candidates or None, fmt=fmt, out_dir=out_dir)
+        path = save_report(
+            text,
+            vs=vs,
+            candidates=candidates or None,
+            fmt=fmt,
+            out_dir=out_dir,
+            cross_engine=cross_engine,
+        )
     click.echo(path)
     if open_it:
         click.launch(str(path))

@@ -22,12 +22,13 @@ def write_report(
     lock_timeout: float = 20.0,
     templates: Path | None = None,
     command: str = "speclog report",
+    cross_engine: bool = False,
 ) -> Path:
     """Write the report of ``candidates`` (None: every speculative run) against ``vs``; return its path.
 
     ``fmt`` is ``html``, ``md`` or ``json``. The file name says what was compared, so that the same call
-    writes the same file. Raises UsageError for an unknown run or format, StoreError when the store cannot
-    be read.
+    writes the same file. ``cross_engine``: with runs of another engine too, and labelled so. Raises
+    UsageError for an unknown run or format, StoreError when the store cannot be read.
     """
     text = report_text(
         store_target,
@@ -37,15 +38,25 @@ def write_report(
         lock_timeout=lock_timeout,
         templates=templates,
         command=command,
+        cross_engine=cross_engine,
     )
-    return save_report(text, vs=vs, candidates=candidates, fmt=fmt, out_dir=out_dir)
+    return save_report(
+        text, vs=vs, candidates=candidates, fmt=fmt, out_dir=out_dir, cross_engine=cross_engine
+    )
 
 
 def save_report(
-    text: str, *, vs: str, candidates: Sequence[str] | None, fmt: str, out_dir: str | Path
+    text: str,
+    *,
+    vs: str,
+    candidates: Sequence[str] | None,
+    fmt: str,
+    out_dir: str | Path,
+    cross_engine: bool = False,
 ) -> Path:
     """Write a report's text under the name that says what it compares; return its path."""
-    path = Path(out_dir) / f"{file_stem(vs, candidates)}.{FORMATS[fmt]}"
+    stem = f"{file_stem(vs, candidates)}{'-cross-engine' if cross_engine else ''}"
+    path = Path(out_dir) / f"{stem}.{FORMATS[fmt]}"
     write_whole(path, text)
     return path
 
@@ -59,6 +70,7 @@ def report_text(
     lock_timeout: float = 20.0,
     templates: Path | None = None,
     command: str = "speclog report",
+    cross_engine: bool = False,
 ) -> str:
     """The report as text; arguments and errors as in `write_report`."""
     from speclog.report import as_json, markdown, progress, render
@@ -70,7 +82,9 @@ def report_text(
     with progress.progress_bar() as step:
         report = snapshot.read(
             store_target,
-            lambda store: gather(store, vs=vs, candidates=candidates, command=command, step=step),
+            lambda store: gather(
+                store, vs=vs, candidates=candidates, command=command, cross_engine=cross_engine, step=step
+            ),
             lock_timeout=lock_timeout,
         )
         step("writing", 0.9)

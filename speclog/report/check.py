@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from speclog.analysis import baseline, golden, staleness
+from speclog.analysis import baseline, engines, golden, staleness
 from speclog.errors import UsageError
 from speclog.report import rows
 from speclog.report.model import Row
@@ -237,11 +237,7 @@ def _nothing(store: Store, vs: Sequence[str] | None, candidates: Sequence[str] |
         some = None if candidates is None else list(candidates)
         mine = {engine for (engine,) in store.rows(spec, [some, some])}
         if mine and theirs and not mine & theirs:
-            there, here = " or ".join(sorted(theirs)), " or ".join(sorted(mine))
-            return (
-                f"the baseline is a {there} run, the candidate {here}: two engines do not define throughput "
-                "and accept length alike (--cross-engine compares anyway, and says so)"
-            )
+            return engines.refusal(theirs, mine)
         sql = "SELECT name, speculative FROM run WHERE list_contains(?, run_id) ORDER BY name"
         named = store.rows(sql, [list(vs)])
         if named and all(speculative for _, speculative in named):
@@ -258,19 +254,10 @@ def _across(
 ) -> list[Checked]:
     """Every candidate against every named run, whatever its engine; each is labelled."""
     if vs is None:
-        raise UsageError("--cross-engine: name the run of the other engine with --vs")
-    sql = """
-        SELECT c.run_id, c.name, b.run_id, b.name, c.engine, b.engine
-        FROM run AS c JOIN run AS b ON b.run_id <> c.run_id AND list_contains(?, b.run_id)
-        WHERE c.served AND b.served
-            AND CASE WHEN ? IS NULL THEN c.speculative ELSE list_contains(?, c.run_id) END
-    """
-    some = None if candidates is None else list(candidates)
+        raise UsageError(engines.NOT_NAMED)
     made = []
-    for candidate, name, other, other_name, engine, other_engine in store.rows(sql, [list(vs), some, some]):
-        names, found = store.result("SELECT * FROM compare(?, ?)", [candidate, other])
-        row = dict(zip(names, found[0], strict=True)) | {"candidate_name": name, "baseline_name": other_name}
-        apart = engine != other_engine
-        label = f"another engine: {engine} against {other_engine}" if apart else "as asked for"
-        made.append(replace(_judged(store, row, reasons, label, None), cross_engine=apart))
+    for row in engines.compare_as_asked(store, candidates, vs):
+        pair = row["candidate_engine"], row["baseline_engine"]
+        one = _judged(store, row, reasons, engines.label(*pair), None)
+        made.append(replace(one, cross_engine=pair[0] != pair[1]))
     return made

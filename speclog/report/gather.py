@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from speclog import __version__
-from speclog.report import numbers, rows, words
+from speclog.analysis import engines
+from speclog.errors import UsageError
+from speclog.report import across, numbers, rows, words
 from speclog.report.details import Sides, detailed, draw
 from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.explained import explain
@@ -17,7 +19,7 @@ from speclog.report.progress import Step, silent
 from speclog.report.sources import placed
 from speclog.report.verdicts import Verdicts
 from speclog.runs import candidates as named_candidates
-from speclog.runs import plain
+from speclog.runs import plain, resolve
 from speclog.store import snapshot
 
 if TYPE_CHECKING:
@@ -31,24 +33,35 @@ DETAILED_OF_MANY, MANY = 2, 200
 
 
 def gather(
-    store: Store, *, vs: str, candidates: Sequence[str] | None, command: str, step: Step = silent
+    store: Store,
+    *,
+    vs: str,
+    candidates: Sequence[str] | None,
+    command: str,
+    cross_engine: bool = False,
+    step: Step = silent,
 ) -> Report:
     """Everything the page says, read from an open store.
 
     ``vs`` names baselines as `runs.resolve` does, or is the word ``baseline``: every run without speculation.
     ``candidates`` names runs likewise; None means every speculative run.
+    ``cross_engine``: with runs of another engine too, and with whatever is named; said so everywhere.
     ``step`` is told what is being done. Raises UsageError when a name fits no run, a baseline speculates or a
-    candidate does not.
+    candidate does not, and when ``cross_engine`` names no run to compare with.
     """
+    if cross_engine and vs == "baseline":
+        raise UsageError(engines.NOT_NAMED)
     with snapshot.taken(store):
-        return _gather(store, vs, candidates, command, step)
+        return _gather(store, vs, candidates, command, cross_engine, step)
 
 
-def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: str, step: Step) -> Report:
+def _gather(
+    store: Store, vs: str, candidates: Sequence[str] | None, command: str, cross_engine: bool, step: Step
+) -> Report:
     step("judging pairs", 0.2)
     known = rows.runs(store)
-    wanted = _candidates(store, known, candidates)
-    baselines = _baselines(store, known, vs)
+    wanted = _candidates(store, known, candidates, cross_engine)
+    baselines = resolve(store, vs) if cross_engine else _baselines(store, known, wanted, vs)
     named = frozenset(baselines)
     # The fair pair may be with a baseline that nobody named: all plain runs are looked at.
     everyone = named | {run.run_id for run in known.values() if run.speculative is False and run.served}
@@ -58,9 +71,10 @@ def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: st
         choices = verdicts.choices(named)
         naive = _naive(choices if explicit is None else verdicts.choices(everyone))
         fairest = verdicts.fairest(3, named)
+        apart = across.pairs(store, known, wanted, baselines) if cross_engine else {}
 
         def section_of(run: Run, pairs: Mapping[str, list[Pair]]) -> Section:
-            mine = pairs.get(run.run_id, [])
+            mine = [*pairs.get(run.run_id, []), *apart.get(run.run_id, [])]
             return _section(run, mine, explicit, choices.get(run.run_id), naive.get(run.run_id))
 
         ordered = sorted((section_of(run, fairest) for run in wanted), key=_weight)
@@ -71,6 +85,9 @@ def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: st
     sections = [*full, *brief]
     if explicit is not None:
         _name_engines(sections, {known[run_id].engine for run_id in explicit})
+    engines_said = across.notes(
+        sections, [known[run_id] for run_id in baselines], explicit is not None, cross_engine
+    )
     sides = Sides(store)
     kin = _kin(store, known, full)
     full = _folded(kin, full)
@@ -103,7 +120,8 @@ def _gather(store: Store, vs: str, candidates: Sequence[str] | None, command: st
         brief=brief,
         runs=list(known.values()),
         baselines=[known[run_id] for run_id in baselines],
-        notes=_notes(full),
+        notes=[*engines_said, *_notes(full)],
+        cross_engine=cross_engine,
     )
 
 
@@ -160,16 +178,26 @@ def _rank_settings(store: Store, known: Mapping[str, Run], sections: Sequence[Se
         section.charts.append(ranking(store, known, pair.baseline))
 
 
-def _candidates(store: Store, known: Mapping[str, Run], names: Sequence[str] | None) -> list[Run]:
+def _candidates(
+    store: Store, known: Mapping[str, Run], names: Sequence[str] | None, whatever: bool
+) -> list[Run]:
     if names is None:
         return [run for run in known.values() if run.speculative]
-    ids = [run_id for name in names for run_id in named_candidates(store, name)]
+    find = resolve if whatever else named_candidates
+    ids = [run_id for name in names for run_id in find(store, name)]
     return [known[run_id] for run_id in dict.fromkeys(ids)]
 
 
-def _baselines(store: Store, known: Mapping[str, Run], vs: str) -> list[str]:
+def _baselines(store: Store, known: Mapping[str, Run], wanted: Sequence[Run], vs: str) -> list[str]:
     if vs != "baseline":
-        return plain(store, vs)
+        try:
+            return plain(store, vs)
+        except UsageError as error:
+            theirs = {known[run_id].engine for run_id in resolve(store, vs)}
+            mine = {run.engine for run in wanted}
+            if not mine or mine & theirs:
+                raise
+            raise UsageError(f"{vs}: {engines.refusal(theirs, mine)}") from error
     return [run.run_id for run in known.values() if run.speculative is False and run.served]
 
 
@@ -183,6 +211,8 @@ def _section(
     """
     by_baseline = {pair.baseline.run_id: pair for pair in pairs}
     chosen = by_baseline.get(choice.row["baseline"]) if choice is not None and choice.row else None
+    if chosen is None:  # with --cross-engine alone: the least different of those asked for
+        chosen = next((pair for pair in pairs if named and pair.baseline.run_id in named), None)
     asked = [pair for pair in pairs if named is None or pair.baseline.run_id in named]
     fair = next((pair for pair in [*asked, *pairs] if pair.verdict == "fair" and pair.main_level), None)
     quoted = by_baseline.get(naive or "")
@@ -230,12 +260,7 @@ def _name_engines(sections: Iterable[Section], named: set[str]) -> None:
     """Where the baselines asked for are all of another engine, that is why there is no comparison."""
     for section in sections:
         if section.why_not and section.run.engine not in named:
-            theirs = words.join(sorted(named))
-            section.why_not = (
-                f"the baseline named is a {theirs} run and this one {section.run.engine}; two engines do not "
-                "define throughput and accept length alike (`speclog check --cross-engine` compares, "
-                "and says so)"
-            )
+            section.why_not = engines.refusal(named, [section.run.engine])
 
 
 def _weight(section: Section) -> tuple[bool, int, bool, str]:
@@ -248,7 +273,10 @@ def _title(sections: Sequence[Section]) -> str:
     if not sections:
         return "No speculative run in the store"
     if len(sections) == 1:
-        return f"{sections[0].run.name}: does speculation pay?"
+        only, pair = sections[0].run.name, sections[0].chosen
+        if pair is not None and pair.across:
+            return f"{only} against {pair.baseline.name}, across engines"
+        return f"{only}: does speculation pay?"
     models = list(dict.fromkeys(section.run.model for section in sections if section.run.model))
     about = f" on {models[0].rstrip('/').rsplit('/', 1)[-1]}" if len(models) == 1 else ""
     return f"Does speculative decoding pay{about}?"

@@ -46,7 +46,7 @@ def text(report: Report) -> str:
 def _section(section: Section) -> list[str]:
     sign, word, _ = words.VERDICT_WORDS.get(section.verdict, ("", section.verdict, ""))
     parts = [
-        f"## {sign} {word}: {escape(section.run.name)}",
+        f"## {sign} {word}{_across(section.chosen)}: {escape(section.run.name)}",
         escape(section.headline),
         escape(section.change),
     ]
@@ -57,7 +57,8 @@ def _section(section: Section) -> list[str]:
     if section.advice:
         parts.append("\n".join(map(_advice, section.advice)))
     for pair in section.shown:
-        parts.append(f"### Against {escape(pair.baseline.name)} ({words.verdict_word(pair.verdict).lower()})")
+        verdict = f"{words.verdict_word(pair.verdict).lower()}{_across(pair)}"
+        parts.append(f"### Against {escape(pair.baseline.name)} ({verdict})")
         parts.append(_levels(pair))
         parts += _doubts(pair)
         if pair == (section.fair or section.maybe or section.chosen):
@@ -75,6 +76,10 @@ def _section(section: Section) -> list[str]:
         if missing.target:
             parts.append(f"What it would have to reach: {escape(missing.target)}")
     return parts
+
+
+def _across(pair: Pair | None) -> str:
+    return ", across engines" if pair is not None and pair.across else ""
 
 
 def _advice(answer: Answer) -> str:
@@ -145,7 +150,7 @@ def _level(level: Level) -> list[str]:
             *["–"] * 5,
             f"no number: {escape(level.refused)}",
             "–",
-            "–",
+            numbers.percent(level.naive_speedup) if level.naive_speedup is not None else "–",
             counted,
             lines,
         ]

@@ -188,6 +188,11 @@ class Pair:
         return f"{self.candidate.run_id[:10]}-{self.baseline.run_id[:10]}"
 
     @property
+    def across(self) -> bool:
+        """Whether the two runs are of two engines, which are compared only where that was asked for."""
+        return self.candidate.engine != self.baseline.engine
+
+    @property
     def main_level(self) -> Level | None:
         """The level a headline speaks of: the smallest batch size with a number."""
         return next((level for level in self.levels if level.speedup is not None), None)
@@ -330,3 +335,4 @@ class Report:
     runs: list[Run]
     baselines: list[Run] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    cross_engine: bool = False

@@ -57,6 +57,8 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
     if extra is not None:
         for name in ("naive_speedup", "candidate_lines", "baseline_lines"):
             values[name] = getattr(extra, name)
+        if values["refused"]:  # then no window was matched: as many as the level has
+            values |= {name: getattr(extra, name) for name in ("n_candidate", "n_baseline")}
     values["tie"], values["equivalent"] = bool(values["tie"]), bool(values["equivalent"])
     for side in ("candidate", "baseline"):
         pct = row.get(f"usable_pct_{side}")
@@ -67,12 +69,17 @@ def level(row: Mapping[str, Any], extra: Level | None = None) -> Level:
 
 def factors(store: Store, wanted: Iterable[Pair]) -> dict[tuple[str, str], tuple[Factor, ...]]:
     """Every factor of some pairs (view ``comparison_factor``) by the pairs' ids, those that decide first."""
-    found: dict[tuple[str, str], list[Factor]] = {pair.ids: [] for pair in wanted}
+    found: dict[tuple[str, str], list[Factor]] = {}
+    across = set()  # nothing set in one engine makes it like the other: such a pair has no mends
+    for pair in wanted:
+        found[pair.ids] = []
+        across |= {pair.ids} if pair.across else set()
     with store.holding():
         want_pairs(store, list(found))
         listed = query(store, "SELECT * FROM factor_pair_of('wanted_pair')")
     for row in listed:
-        found[row["candidate"], row["baseline"]].append(_factor(row))
+        ids = row["candidate"], row["baseline"]
+        found[ids].append(_factor(row | {"mend": None} if ids in across else row))
     return {ids: tuple(sorted(listed, key=_place)) for ids, listed in found.items()}
 
 

@@ -72,9 +72,15 @@ def join(parts: Iterable[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
+def several(parts: Sequence[str], limit: int = 3) -> str:
+    """As `join`, the rest counted: ``a, b, c and 4 more``."""
+    rest = len(parts) - limit
+    return join([*parts[:limit], f"{rest} more"] if rest > 0 else parts)
+
+
 def between(row: Row) -> str:
-    """What is said of a batch size that the baseline never ran (a row of `analysis.concurrency.unequal`)."""
-    lead = f"Batch {row['batch_size']}, which the baseline never ran: "
+    """What is said of a batch size the baseline did not measure (a row of `analysis.concurrency.unequal`)."""
+    lead = f"Batch {row['batch_size']}, of which the baseline has no clean window: "
     if row.get("refused"):
         return f"{lead}{row['refused']}"
     low, high = row["between"]
@@ -104,6 +110,9 @@ def reason(pair: Pair) -> str:
     """Why the verdict is what it is, in one clause without a full stop."""
     if pair.verdict == "unfair":
         found = pair.confounders()
+        if found and pair.across:
+            more = f" and {numbers.count(len(found) - 1, 'more factor')}" if len(found) > 1 else ""
+            return f"the engine{more} differ{'' if more else 's'}"
         if found:
             return f"{name_factors(found)} {'differs' if len(found) == 1 else 'differ'}"
     if pair.verdict == "unproven":
@@ -165,7 +174,7 @@ def headline(section: Section) -> str:
         return (
             f"No baseline: {section.why_not or 'the store holds no run without speculation to compare with'}."
         )
-    what = f"{verdict_word(chosen.verdict)}: {reason(chosen)}."
+    what = f"{across(chosen)}{verdict_word(chosen.verdict)}: {reason(chosen)}."
     if chosen.verdict == "fair":
         return f"Fair: {run.name} {_result(chosen)}."
     if fair is not None:
@@ -179,6 +188,14 @@ def headline(section: Section) -> str:
             f"{what} No fair pair is in the store; {doubt} {run.name} {_result(likely)}, if those are equal."
         )
     return f"{what} The store holds no fair pair for {run.name}: no number is given as the result."
+
+
+def across(pair: Pair) -> str:
+    """That a pair is of two engines, said before its verdict; empty where it is not."""
+    if not pair.across:
+        return ""
+    mine, theirs = pair.candidate, pair.baseline
+    return f"Across engines, as asked for ({mine.engine} against {theirs.engine}, {theirs.name}). "
 
 
 def _result(pair: Pair) -> str:

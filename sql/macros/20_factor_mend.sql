@@ -4,7 +4,7 @@
 -- (a server argument) or no plain word (a fact) never gets into a command; the mend then says in words what to do.
 CREATE OR REPLACE MACRO factor_mend(mend, factor, wanted) AS
     CASE
-        WHEN mend IS NULL THEN NULL
+        WHEN mend IS NULL OR wanted = '(no such argument)' THEN NULL  -- no option sets what that version does not have
         WHEN starts_with(factor, 'env.') AND NOT regexp_full_match(factor, 'env\.[A-Za-z_][A-Za-z0-9_]*')
             THEN 'give both arms the same by hand: no shell can set a variable of this name'
         WHEN starts_with(factor, 'env.') AND wanted = '(unset)' THEN 'unset ' || substr(factor, 5)

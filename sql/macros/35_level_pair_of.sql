@@ -1,5 +1,6 @@
--- level_pair_of(pairs): break-even arithmetic of the pairs in a relation with columns candidate and baseline (run_ids), where both are of one
--- engine, at each batch size of the candidate. Grain: (candidate, baseline, batch_size). Inputs: pairs, level_count, level_line, run.
+-- level_pair_of(pairs): break-even arithmetic of the pairs in a relation with columns candidate and baseline (run_ids), at each batch size
+-- of the candidate. Grain: (candidate, baseline, batch_size). Inputs: pairs, level_count, level_line, run. Whoever asks about runs of two
+-- engines must say so beside every number: they do not define throughput and accept length alike.
 -- Both round times are read off their lines at the same context: the middle of the contexts both arms cover, in the part (band of
 -- context, with or without graphs, batches of equal or of unequal requests) where the smaller arm has most windows; parts
 -- of unlike kinds meet only where nothing else is in common. Nothing is extrapolated: no common context, no number.
@@ -18,7 +19,7 @@ lev AS MATERIALIZED (
     ) AS m USING (run_id, batch_size)
 ),
 named AS MATERIALIZED (
-    SELECT run_id, name, engine, parse_filename(source) AS file FROM run
+    SELECT run_id, name, parse_filename(source) AS file FROM run
 ),
 part AS (
     SELECT
@@ -83,7 +84,7 @@ pair AS (
     FROM query_table(pairs) AS w
     JOIN lev AS c ON c.run_id = w.candidate
     JOIN named AS rc ON rc.run_id = w.candidate
-    JOIN named AS b ON b.run_id = w.baseline AND b.engine = rc.engine
+    JOIN named AS b ON b.run_id = w.baseline
     LEFT JOIN lev AS lb ON lb.run_id = b.run_id AND lb.batch_size = c.batch_size
     LEFT JOIN measured AS m ON m.run_id = b.run_id
     WHERE c.n_clean > 0

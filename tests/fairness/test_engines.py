@@ -52,4 +52,4 @@ def test_the_report_refuses_too(target: str) -> None:
     (section,) = json.loads(text)["candidates"]
     assert section["verdict"] == "no baseline"
     assert section["comparisons"] == []
-    assert "the baseline named is a vllm run and this one sglang" in section["headline"]
+    assert "the baseline is a vllm run, the candidate sglang" in section["headline"]
