@@ -64,13 +64,16 @@ SELECT
     o.c_no IS NOT NULL AS measured,
     m.batch_size AS common_size,
     s.tok_s AS baseline_tok_s,
-    row_number() OVER (
-        PARTITION BY v.c_no
-        ORDER BY
+    -- One number, what decides first in its highest digits: to rank 250,000 rows takes a third of a second.
+    (
+        (
             CASE v.same_model WHEN true THEN 0 ELSE 6 END
             + CASE v.verdict WHEN 'fair' THEN 0 WHEN 'unproven' THEN 2 ELSE 4 END
-            + CASE WHEN o.c_no IS NULL THEN 1 ELSE 0 END,
-            v.n_confounders, v.n_unknown, v.b_no
+            + CASE WHEN o.c_no IS NULL THEN 1 ELSE 0 END
+        ) * (1::BIGINT << 56)
+        + least(v.n_confounders, 65535) * (1::BIGINT << 40)
+        + least(v.n_unknown, 65535) * (1::BIGINT << 24)
+        + v.b_no
     ) AS place
 FROM verdict AS v
 LEFT JOIN common AS m ON m.c_no = v.c_no AND m.b_no = v.b_no
@@ -158,7 +161,7 @@ def judge(
     Columns: those of view ``comparison`` that are no text and no name, same_model (False: known to serve
     different ones), measured (both have clean windows at a common batch size and context), common_size (the
     smallest batch size with two clean windows on both sides, at whatever contexts), baseline_tok_s there,
-    place (1: the fairest of the candidate). Fairest first: by model, verdict, measured, number of
+    place (the smaller, the fairer; no two of a candidate alike): by model, verdict, measured, number of
     confounders, of unknowns; then the newest run, then the run_id, so that the order of ingestion does not
     matter.
     """

@@ -71,18 +71,20 @@ def pool_draws(
 
 
 def _laid(values: Floats, weights: Floats, length: int, starts: np.ndarray) -> Floats:
-    """Sum of weight times value a resample: a table of every block at every place, then look-ups.
+    """Sum of weight times value a resample, of circular blocks laid end to end.
 
-    ``starts``: for each place, one a resample. Place by place, for a row of the table fits the processor's
-    cache and the table does not.
+    ``starts``: for each place, one a resample. At every place the sum of every block is worked out once and
+    then looked up; where all weights are equal it is the same at all places but the last.
     """
     n, places = len(values), len(starts)
-    padded = np.zeros(places * length)
-    padded[:n] = weights
-    every_block = values[(np.arange(n)[:, None] + np.arange(length)) % n]
-    table = padded.reshape(places, length) @ every_block.T
+    blocks = values[(np.arange(n) + np.arange(length)[:, None]) % n]
+    weight = np.zeros(places * length)
+    weight[:n] = weights
+    alike = bool((weights == weights[0]).all())
     laid: Floats = np.zeros(starts.shape[1])
-    found = np.empty_like(laid)
-    for place in range(places):
-        laid += table[place].take(starts[place], out=found, mode="clip")
+    sums, found = np.empty(n), np.empty_like(laid)
+    for place, at_place in enumerate(weight.reshape(places, length)):
+        if place in (0, places - 1) or not alike:
+            np.dot(at_place, blocks, out=sums)
+        laid += sums.take(starts[place], out=found, mode="clip")
     return laid

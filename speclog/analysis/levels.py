@@ -69,16 +69,12 @@ def level_windows(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def clean_windows(frame: pl.DataFrame) -> Iterator[Windows]:
-    """Yield the clean windows of one run by batch size and kind, those whose context is known.
-
-    ``frame`` as for `level_windows`.
-    """
+def _clean_windows(clean: pl.DataFrame) -> Iterator[Windows]:
+    """The clean windows of one run by batch size and kind, those whose context is known."""
     import polars as pl
 
-    counts = pl.col("excluded").is_null() & pl.col("context").is_not_null()
-    clean = level_windows(frame).filter(counts).sort("source_index", "line_no")
-    kinds = clean.group_by("batch_size", "eager", "mixed", maintain_order=True)
+    known = clean.filter(pl.col("context").is_not_null()).sort("source_index", "line_no")
+    kinds = known.group_by("batch_size", "eager", "mixed", maintain_order=True)
     for (batch_size, eager, mixed), rows in sorted(kinds):
         yield Windows(
             int(str(batch_size)),
@@ -91,6 +87,26 @@ def clean_windows(frame: pl.DataFrame) -> Iterator[Windows]:
             line_no=rows["line_no"].to_numpy(),
             rank=rows["dp_rank"].cast(pl.Int64).fill_null(0).to_numpy(),
         )
+
+
+@dataclass(frozen=True)
+class RunLevels:
+    """What one run's decode windows give to its levels."""
+
+    counts: dict[int, int]  # windows, clean or not, by batch size
+    clean: tuple[Windows, ...]
+    lacks_context: bool  # there are clean windows, and no log line prints the context they ran at (vLLM)
+
+
+def run_levels(frame: pl.DataFrame) -> RunLevels:
+    """The levels of one run; ``frame`` as for `level_windows`."""
+    import polars as pl
+
+    level = level_windows(frame)
+    clean = level.filter(pl.col("excluded").is_null())
+    found = tuple(_clean_windows(clean))
+    counts = dict(level["batch_size"].value_counts().iter_rows())
+    return RunLevels(counts, found, not found and not clean.is_empty())
 
 
 def dropped(frame: pl.DataFrame) -> pl.DataFrame:

@@ -55,8 +55,8 @@ def robust_line(context: Floats, round_ms: Floats) -> Line:
     on the rest is the line. Windows must come in order of time: ties in context are binned in that order.
     Without spread of context the slope is 0 and ``a_ms`` the mean.
     """
-    slope = _theil_sen(*_bin_medians(context, round_ms))
     xs, ys = _bin_medians(context, round_ms)
+    slope = _theil_sen(xs, ys)
     off = round_ms - float(np.median(ys - slope * xs)) - slope * context
     middle = np.median(off)
     reach = TRIM_MADS * MAD_TO_SIGMA * np.median(np.abs(off - middle)) + TRIM_FLOOR * np.median(round_ms)
@@ -77,8 +77,17 @@ def least_squares(x: Floats, y: Floats) -> tuple[float, float]:
 def _bin_medians(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Medians of x and y in at most 16 bins of equal count, split as SQL's ``ntile`` splits."""
     order = np.argsort(x, kind="stable")
-    parts = np.array_split(order, min(N_BINS, len(x)))
-    return np.array([np.median(x[part]) for part in parts]), np.array([np.median(y[part]) for part in parts])
+    bins = min(N_BINS, len(x))
+    return (
+        np.array([_middle(part) for part in np.array_split(x[order], bins)]),
+        np.array([_middle(np.sort(part)) for part in np.array_split(y[order], bins)]),
+    )
+
+
+def _middle(ordered: Floats) -> float:
+    """Median of a few sorted values: numpy's own takes ten times as long."""
+    half = len(ordered) // 2
+    return float(ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
 def _theil_sen(x: Floats, y: Floats) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 
 from speclog.analysis import dependence
 from speclog.analysis.bootstrap import Residuals
-from speclog.analysis.levels import Windows, clean_windows, level_windows
+from speclog.analysis.levels import RunLevels, Windows, run_levels
 from speclog.analysis.line import Floats, bands, least_squares, robust_line
 
 if TYPE_CHECKING:
@@ -106,15 +107,21 @@ class Part:
 
 
 class Side:
-    """The runs of one arm (repeats of each other): their parts by batch size."""
+    """The runs of one arm (repeats of each other): their parts by batch size.
 
-    def __init__(self, frames: Sequence[pl.DataFrame], *, resamples: int = 2000, seed: int = 0) -> None:
-        self.runs = len(frames)
+    ``runs``: the decode windows of each (view ``decode_window``), or its levels where they are known already.
+    """
+
+    def __init__(
+        self, runs: Sequence[pl.DataFrame | RunLevels], *, resamples: int = 2000, seed: int = 0
+    ) -> None:
+        self.runs = len(runs)
         self.resamples = resamples
         self.seed = seed
-        self.counts = _counts(frames)
-        self.parts = _parts(self, frames)
-        self.no_context = not self.parts and _clean_without_context(frames)
+        levels = [run if isinstance(run, RunLevels) else run_levels(run) for run in runs]
+        self.counts: dict[int, int] = sum((Counter(one.counts) for one in levels), Counter())
+        self.parts = _parts(self, levels)
+        self.no_context = not self.parts and any(one.lacks_context for one in levels)
 
     @property
     def batch_sizes(self) -> list[int]:
@@ -136,27 +143,10 @@ class Side:
         return np.random.default_rng([self.seed, zlib.crc32(content)])
 
 
-def _clean_without_context(frames: Sequence[pl.DataFrame]) -> bool:
-    """Whether some clean window's log does not print the context it ran at (vLLM)."""
-    import polars as pl
-
-    lacks = pl.col("excluded").is_null() & pl.col("context").is_null()
-    return any(not level_windows(frame).filter(lacks).is_empty() for frame in frames)
-
-
-def _counts(frames: Sequence[pl.DataFrame]) -> dict[int, int]:
-    """Number of windows, clean or not, by batch size."""
-    counts: dict[int, int] = {}
-    for frame in frames:
-        for batch_size, number in level_windows(frame)["batch_size"].value_counts().iter_rows():
-            counts[batch_size] = counts.get(batch_size, 0) + number
-    return counts
-
-
-def _parts(side: Side, frames: Sequence[pl.DataFrame]) -> list[Part]:
+def _parts(side: Side, levels: Sequence[RunLevels]) -> list[Part]:
     grouped: dict[tuple[int, bool, bool], list[tuple[int, Windows]]] = {}
-    for run, frame in enumerate(frames):
-        for windows in clean_windows(frame):
+    for run, one in enumerate(levels):
+        for windows in one.clean:
             grouped.setdefault((windows.batch_size, windows.eager, windows.mixed), []).append((run, windows))
     return [
         Part(batch_size, eager, mixed, band + MIXED_BANDS * mixed, members, side)

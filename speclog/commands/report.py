@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 import sys
 from pathlib import Path
@@ -69,6 +70,8 @@ def command(
     """
     from speclog.report import report_text, save_report, write_index
 
+    # Rows and points by the hundred thousand are alive here, hardly ever in cycles: looking for those costs.
+    gc.set_threshold(200_000, 20, 20)
     store, lock_timeout = ctx.obj["store"], ctx.obj["lock_timeout"]
     made_by = f"speclog {shlex.join(sys.argv[1:])}"
     if only_index:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from speclog.errors import UsageError
+
+if TYPE_CHECKING:
+    from speclog.report.model import Report
+    from speclog.store import Store
 
 FORMATS = {"html": "html", "md": "md", "json": "json"}
 
@@ -73,24 +79,35 @@ def report_text(
     cross_engine: bool = False,
 ) -> str:
     """The report as text; arguments and errors as in `write_report`."""
-    from speclog.report import as_json, markdown, progress, render
-    from speclog.report.gather import gather
+    from speclog.report import progress
     from speclog.store import snapshot
 
     if fmt not in FORMATS:
         raise UsageError(f"{fmt}: no such format; one of {', '.join(FORMATS)}")
-    with progress.progress_bar() as step:
-        report = snapshot.read(
-            store_target,
-            lambda store: gather(
+    # Loading what makes a page takes as long as the tables that DuckDB makes meanwhile, outside of Python.
+    with ThreadPoolExecutor(1, thread_name_prefix="imports") as loader, progress.progress_bar() as step:
+        loading = loader.submit(_load)
+
+        def make(store: Store) -> Report:
+            loading.result()
+            from speclog.report.gather import gather
+
+            return gather(
                 store, vs=vs, candidates=candidates, command=command, cross_engine=cross_engine, step=step
-            ),
-            lock_timeout=lock_timeout,
-        )
+            )
+
+        report = snapshot.read(store_target, make, lock_timeout=lock_timeout)
+        from speclog.report import as_json, markdown, render
+
         step("writing", 0.9)
         if fmt == "html":
             return render.html(report, templates=templates)
         return as_json.text(report) if fmt == "json" else markdown.text(report)
+
+
+def _load() -> None:
+    """Import what a report is made with."""
+    from speclog.report import as_json, gather, markdown, render  # noqa: F401
 
 
 def write_index(

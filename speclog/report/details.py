@@ -17,6 +17,7 @@ from speclog.report.sources import sourced
 if TYPE_CHECKING:
     import polars as pl
 
+    from speclog.analysis.levels import RunLevels
     from speclog.analysis.side import Side
     from speclog.store import Store
 
@@ -31,6 +32,7 @@ class Sides:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._windows: dict[str, pl.DataFrame] = {}
+        self._levels: dict[str, RunLevels] = {}
         self._sides: dict[tuple[str, ...], Side] = {}
 
     def windows(self, run: Run) -> pl.DataFrame:
@@ -51,8 +53,15 @@ class Sides:
         key = tuple(run.run_id for run in runs)
         if key not in self._sides:
             self.read(runs)
-            self._sides[key] = Side([self.windows(run) for run in runs])
+            self._sides[key] = Side([self._of(run) for run in runs])
         return self._sides[key]
+
+    def _of(self, run: Run) -> RunLevels:
+        from speclog.analysis.levels import run_levels
+
+        if run.run_id not in self._levels:
+            self._levels[run.run_id] = run_levels(self.windows(run))
+        return self._levels[run.run_id]
 
 
 def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) -> None:
@@ -108,10 +117,11 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
     phases = sources.of_runs("*", "phase", [pair.candidate])
     histogram = _histogram(store, pair.candidate)
+    windows = None if sum(histogram) else sides.windows(pair.candidate)
     accepted = acceptance.chart(
         pair.candidate,
         histogram,
-        plain(sides.windows(pair.candidate).select("tau", "running_req", "excluded")),
+        () if windows is None else plain(windows.select("tau", "running_req", "excluded")),
     )
     columns, view = (
         ("steps, acc_hist", "profile_window") if sum(histogram) else ("tau, excluded", "decode_window")
@@ -132,7 +142,7 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
 
 def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:
     columns = ("line_no", "ts", "running_req", "gen_tok_s", "round_ms", "tau", "excluded")
-    chart = timeline.chart(run, side, plain(sides.windows(run).select(columns)))
+    chart = timeline.chart(run, side, sides.windows(run).select(columns))
     return sourced(chart, "f-clean", sources.of_runs(", ".join(columns), "decode_window", [run]))
 
 

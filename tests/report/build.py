@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import polars as pl
+
 from speclog.report import advice, sources, words
 from speclog.report.charts import (
     acceptance,
@@ -188,7 +190,7 @@ def charts(pair: Pair, name: str | None = None) -> list[Any]:
     ]
     return [
         break_even.chart(pair), concurrency.chart(pair, [], CROSSINGS), context.chart(pair, curve), bill.chart(pair, lines),
-        acceptance.chart(pair.candidate, [300, 260, 200, 120, 80, 40]), timeline.chart(pair.candidate, "candidate", windows),
-        timeline.chart(pair.baseline, "baseline", windows[:20]), interaction.chart("x", "NCCL tuning", cells, 1), sweep.chart("y", "NCCL", settings),
+        acceptance.chart(pair.candidate, [300, 260, 200, 120, 80, 40]), timeline.chart(pair.candidate, "candidate", pl.DataFrame(windows)),
+        timeline.chart(pair.baseline, "baseline", pl.DataFrame(windows[:20])), interaction.chart("x", "NCCL tuning", cells, 1), sweep.chart("y", "NCCL", settings),
         bill.chart(replace(pair, baseline=pair.candidate), []),
     ]  # fmt: skip

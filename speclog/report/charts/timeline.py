@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speclog.report import numbers
 from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Row, Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 QUESTION = "Which windows count, and was the run steady?"
 COLUMNS = ("from_s", "to_s", "mid_s", "line", "batch_size", "gen_tok_s", "round_ms", "tau", "state", "reason")
 _LIMIT = 1200
 
 
-def chart(run: Run, side: str, windows: Sequence[Row]) -> Chart | Absent:
-    """Throughput of a run's decode windows (rows of view ``decode_window``) over time since the first.
+def chart(run: Run, side: str, windows: pl.DataFrame) -> Chart | Absent:
+    """Throughput of a run's decode windows (columns of view ``decode_window``) over time since the first.
 
     ``side`` is ``candidate`` or ``baseline`` and picks the colour.
     """
     key = f"timeline-{side}-{run.run_id[:10]}"
-    points = _points(
-        [row for row in windows if row.get("gen_tok_s") is not None and row.get("ts") is not None]
-    )
-    if not points:
+    known = windows.drop_nulls(["gen_tok_s", "ts"])
+    if known.is_empty():
         return Absent(key, QUESTION, f"{run.name} printed no throughput with a time")
-    shown = points[:: -(-len(points) // _LIMIT)]
+    ends = _spread((known["ts"].dt.epoch("us") / 1e6).to_list())
+    every = -(-len(known) // _LIMIT)
+    shown = [
+        _point(row, ends[max(place * every - 1, 0)] - ends[0], ends[place * every] - ends[0])
+        for place, row in enumerate(known.gather_every(every).iter_rows(named=True))
+    ]
     note = "Hatched spans were left out of every number; hover or open the table for the reason."
     note += " The log prints whole seconds: windows of one second are spread over it."
-    if len(shown) < len(points):
-        note += f" Of {len(points):,} windows {len(shown):,} are drawn, evenly picked; all are in the store."
+    if len(shown) < len(known):
+        note += f" Of {len(known):,} windows {len(shown):,} are drawn, evenly picked; all are in the store."
     rows = base.data(key, shown, COLUMNS)
     colour = base.CANDIDATE if side == "candidate" else base.BASELINE
     spec = base.spec(_draw, colour, height=150)
-    return Chart(key, QUESTION, _title(run, points), _alt(run, points), spec, (rows,), note)
-
-
-def _points(windows: Sequence[Row]) -> list[Row]:
-    ends = _spread([row["ts"].timestamp() for row in windows])
-    start = ends[0] if ends else 0.0
-    points, before = [], 0.0
-    for row, end in zip(windows, ends, strict=True):
-        now = end - start
-        points.append(_point(row, before, now))
-        before = now
-    return points
+    alt_text = _alt(run, known, ends[-1] - ends[0])
+    return Chart(key, QUESTION, _title(run, known), alt_text, spec, (rows,), note)
 
 
 def _spread(seconds: list[float]) -> list[float]:
@@ -64,22 +59,22 @@ def _point(row: Row, before: float, now: float) -> Row:
         "from_s": round(before, 3), "to_s": round(now, 3), "mid_s": round((before + now) / 2, 3),
         "line": row["line_no"], "batch_size": row["running_req"], "gen_tok_s": row["gen_tok_s"],
         "round_ms": row["round_ms"], "tau": row["tau"],
-        "state": "left out" if row.get("excluded") else "counts", "reason": row.get("excluded") or "",
+        "state": "left out" if row["excluded"] else "counts", "reason": row["excluded"] or "",
     }  # fmt: skip
 
 
-def _title(run: Run, points: Sequence[Row]) -> str:
-    out = Counter(row["reason"] for row in points if row["state"] == "left out")
+def _title(run: Run, windows: pl.DataFrame) -> str:
+    out = Counter(windows["excluded"].drop_nulls().to_list())
     if not out:
-        return f"{run.name}: all {numbers.count(len(points), 'window')} count"
+        return f"{run.name}: all {numbers.count(len(windows), 'window')} count"
     reasons = ", ".join(f"{reason} {number}" for reason, number in out.most_common(3))
-    return f"{run.name}: {sum(out.values())} of {len(points)} windows left out ({reasons})"
+    return f"{run.name}: {out.total()} of {len(windows)} windows left out ({reasons})"
 
 
-def _alt(run: Run, points: Sequence[Row]) -> str:
-    used = [row["gen_tok_s"] for row in points if row["state"] == "counts"]
+def _alt(run: Run, windows: pl.DataFrame, seconds: float) -> str:
+    used = windows.filter(windows["excluded"].is_null())["gen_tok_s"].to_list()
     span = f" Counting windows lie between {min(used):,.1f} and {max(used):,.1f} tok/s." if used else ""
-    return f"Throughput of {run.name} over {points[-1]['to_s']:.0f} seconds. {_title(run, points)}.{span}"
+    return f"Throughput of {run.name} over {seconds:.0f} seconds. {_title(run, windows)}.{span}"
 
 
 def _draw(colour: str) -> Any:
