@@ -21,7 +21,7 @@ def main() -> None:
     except (SpeclogError, OSError, RuntimeError) as error:
         code = _answer(error)
     code = _settle_stdout(code)
-    # What is left is given back with the process; looking through it for cycles took up to a quarter of a run.
+    # What is left goes with the process; looking through it for cycles took up to a quarter of a run.
     gc.freeze()
     sys.exit(code)
 

@@ -17,7 +17,7 @@ from speclog.formats.block import Block, Places
 from speclog.formats.engine import read_line
 from speclog.formats.layout import RANKS, Columns, Layout, learn, read
 from speclog.formats.spec import Kind, batch_kinds
-from speclog.formats.texts import Lines, TextReader, whole_line
+from speclog.formats.texts import Lines, Said, TextReader
 
 _MAX_LAYOUTS = 64
 _FEW = 256  # lines that are read singly without more ado
@@ -61,11 +61,11 @@ class BatchReader:
             rest = _take(layout, block, rest, into)
         if len(rest) > _FEW:
             rest = self._look_ahead(block, rest, texts, into)
-        others = Lines(block.numbers[rest].tolist(), *texts.read(block.slices(rest)))
-        maybe = [i for i, text in enumerate(others.texts) if text.batch and not text.noise]
+        others = texts.read(block, rest)
+        maybe = np.flatnonzero(others.which(_may_be_batch)).tolist()
         if maybe:
             left = self._read_singly(block, rest, others, maybe, into)
-            others = others.only(np.flatnonzero(np.isin(rest, left)).tolist())
+            others = others.only(np.isin(rest, left))
             rest = left
         return rest, others
 
@@ -92,16 +92,16 @@ class BatchReader:
         rows = rest.tolist()
         left = dict.fromkeys(rows)
         for i in maybe:
-            line = whole_line(others.times[i], others.ranks[i], others.texts[i])
+            line, text = others.line(i), others.said[others.codes[i]].text
             kind = kind_in(line)
-            if kind is None or not others.texts[i].batch or rows[i] not in left:
+            if kind is None or not text.batch or rows[i] not in left:
                 continue  # rows not left: a layout learnt meanwhile has read them
             self._learn(block, left, line, kind, into)
             if rows[i] not in left:
                 continue
-            row = engine_row(others.numbers[i], line, kind)
+            row = engine_row(int(others.numbers[i]), line, kind)
             if row is None:
-                others.texts[i].batch = False  # nor is it one when it is printed again
+                text.batch = False  # nor is it one when it is printed again
                 continue
             into.slow.setdefault(kind.table, []).append(row)
             del left[rows[i]]
@@ -116,6 +116,10 @@ class BatchReader:
         kept = dict.fromkeys(_take(layout, block, rest, into).tolist())
         left.clear()
         left.update(kept)
+
+
+def _may_be_batch(said: Said) -> bool:
+    return said.text.batch and not said.text.noise
 
 
 def kind_in(text: str) -> Kind | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -17,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speclog.formats.block import PAD, Block, Constant, Mask, Places, Words, constant, rows_of
-from speclog.formats.digits import DIGITS, clock, decimals, whole_numbers, wide_decimals
-from speclog.formats.prefix import head_pattern, ranks
+from speclog.formats.digits import DIGITS, decimals, whole_numbers, wide_decimals
+from speclog.formats.prefix import STAMP, head_pattern, ranks
 from speclog.formats.spec import Kind
+from speclog.formats.stamps import times
 
 RANKS = {"DP": "dp_rank", "PP": "pp_rank", "TP": "tp_rank", "EP": "ep_rank"}
 _MICROS = "micros"
 _LONGEST = PAD // 2
 _HEAD = re.compile(head_pattern())
-_DATE, _CLOCK, _STAMP = 1, 12, 20  # where they stand in "[2026-01-29 01:16:05"
 _WHOLE = re.compile(rf"\d{{1,{DIGITS}}}")
 _DECIMAL = re.compile(r"\d{1,8}(?:\.(\d{1,6}))?")
 _ITERATION = re.compile(rf" \[({_WHOLE.pattern})\]")
@@ -81,15 +80,15 @@ def learn(line: str, kind: Kind) -> Layout | None:
 def _checks(layout: Layout) -> tuple[Constant, ...]:
     """The constant text in words: up to the first value from the line's start, then each ending a row."""
     first, *others = [value.before for value in layout.values]
-    head = constant(b"[" + bytes(_STAMP - 1) + first, free=range(1, _STAMP))
+    head = constant(b"[" + bytes(STAMP - 1) + first, free=range(1, STAMP))
     return (head, *(constant(text, at=-len(text) % 8) for text in (*others, layout.behind)))
 
 
 def _tokens(line: str, head: re.Match[str], kind: Kind) -> Iterator[Value | bytes]:
     """The values of a line and the text behind the last; a line that has no layout gives no such text."""
-    at = _STAMP
+    at = STAMP
     if head["frac"]:
-        yield Value(line[_STAMP : head.start("frac")].encode(), _MICROS, "int")
+        yield Value(line[STAMP : head.start("frac")].encode(), _MICROS, "int")
         at = head.end("frac")
     start = next((s for s in kind.starts if line.startswith(s, head.end())), None)
     if start is None:
@@ -147,9 +146,9 @@ def read(layout: Layout, block: Block, rows: Places) -> tuple[Places, Columns]:
         rows, heads = rows[some], heads[some]
     if not len(rows):
         return rows, {}
-    ts, fine = _times(heads)
+    ts, fine = times(heads)
     columns: Columns = {"ts": ts}
-    at = block.starts[rows] + (_STAMP + len(layout.values[0].before))
+    at = block.starts[rows] + (STAMP + len(layout.values[0].before))
     text = rows_of(block.data, at, 1)[:, 0]
     differs = np.zeros(len(rows), np.uint64)
     following = [*(value.before for value in layout.values[1:]), layout.behind]
@@ -187,43 +186,3 @@ def _read_value(block: Block, at: Places, text: Words, value: Value) -> tuple[ND
 
 _FOUR, _FIVE = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFFFF)
 _TRUE, _FALSE = (np.uint64(int.from_bytes(text, "little")) for text in (b"True", b"False"))
-
-
-def _times(heads: Words) -> tuple[Places, Mask]:
-    """(microseconds since 1970, whether it is a time) of ``[YYYY-mm-dd HH:MM:SS`` in rows of words."""
-    day, fine = _days(_words(heads, _DATE), _words(heads, _DATE + 3))
-    seconds, good = clock(_words(heads, _CLOCK))
-    return (day * 86_400 + seconds.view(np.int64)) * 1_000_000, fine & good
-
-
-def _words(rows: Words, at: int) -> Words:
-    """The word at a byte of each row."""
-    return np.ndarray((len(rows),), "<u8", rows, offset=at, strides=(rows.strides[0],)).copy()
-
-
-def _days(first: Words, last: Words) -> tuple[Places, Mask]:
-    """(days since 1970, whether it is a date) of ``YYYY-mm-dd ``, as its first and its last eight bytes."""
-    dashes = (last & _DASHES) == _BETWEEN
-    # One word a date: the dashes and the blank of "Y-mm-dd " give way to the other digits of the year.
-    dates = (last & ~_DASHES) | ((first & _U(0xFF)) << _U(8)) | ((first & _U(0xFF00)) << _U(24))
-    dates |= (first & _U(0xFF0000)) << _U(40)
-    changes = np.flatnonzero(dates[1:] != dates[:-1]) + 1
-    begins = np.concatenate([[0], changes])
-    known = [_day(word) for word in dates[begins].tolist()]
-    lengths = np.diff(begins, append=len(dates))
-    days = np.repeat(np.array([day or 0 for day in known], np.int64), lengths)
-    return days, np.repeat([day is not None for day in known], lengths) & dashes
-
-
-_U = np.uint64
-_DASHES, _BETWEEN = _U(0xFF0000FF0000FF00), _U(int.from_bytes(b"\0-\0\0-\0\0 ", "little"))
-
-
-@lru_cache(maxsize=4096)
-def _day(date_word: int) -> int | None:
-    y3, y0, m1, m2, y1, d1, d2, y2 = list(date_word.to_bytes(8, "little").decode("latin-1"))
-    text = f"{y0}{y1}{y2}{y3}-{m1}{m2}-{d1}{d2}"
-    try:
-        return (date.fromisoformat(text) - date(1970, 1, 1)).days if text.isascii() else None
-    except ValueError:
-        return None

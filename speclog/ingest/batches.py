@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 
 from speclog.formats.block import Block, Places, block_of
 from speclog.formats.columns import Batches, BatchReader
-from speclog.formats.texts import Lines, TextReader
+from speclog.formats.texts import Lines, TextReader, joined
 from speclog.ingest.cleaning import clean
 from speclog.ingest.lines import Sieve, Sifted, blank_lines_at_end
 from speclog.ingest.named import servers_of
@@ -38,7 +38,7 @@ class Parsed:
     size: int = 0
     count: int = 0
     typed: dict[str, pl.DataFrame] = field(default_factory=dict)
-    others: Lines = field(default_factory=Lines)
+    others: Lines = field(default_factory=lambda: joined([]))
     kept: list[Block] = field(default_factory=list)
     places: list[tuple[Places, Places]] = field(default_factory=list)
     buffers: list[bytearray] = field(default_factory=list)
@@ -81,16 +81,17 @@ class ChunkParser:
         ``blanks``: how many blank lines stand right before it.
         """
         found, batches = Parsed(), Batches()
+        others: list[Lines] = []
         pile: list[Sifted] = []
         tails: list[bytes] = []
         for data, size in buffers:
             sifted = self.sieve.sift(data, size, found.count, blanks)
             blanks = blank_lines_at_end(data, size, blanks)
             if sifted.block is not None or sum(len(part.data) for part in pile) > _PILE:
-                self._read(_joined(pile), found, batches)
+                others += self._read(_piled(pile), found, batches)
                 pile.clear()
             if sifted.block is not None:
-                self._read(sifted.block, found, batches)
+                others += self._read(sifted.block, found, batches)
             else:
                 pile.append(sifted)
             found.places.append((sifted.numbers, sifted.places + found.size))
@@ -102,28 +103,30 @@ class ChunkParser:
                 found.buffers.append(data)
             else:
                 release(data)
-        self._read(_joined(pile), found, batches)
+        others += self._read(_piled(pile), found, batches)
+        found.others = joined(others)
         found.typed = batches.frames()
         found.tail_time = next(filter(None, map(last_time, reversed(tails))), None)
         return found
 
-    def _read(self, block: Block, found: Parsed, into: Batches) -> None:
+    def _read(self, block: Block, found: Parsed, into: Batches) -> Iterator[Lines]:
+        """Read lines; those that are neither batch lines nor noise, if there are any."""
         if not block.height:
             return
         found.servers |= servers_of(block)
         block = clean(block)
         rest, others = self.reader.read(block, into, self._texts)
-        noise = [i for i, text in enumerate(others.texts) if text.noise]
-        if noise:
+        noise = others.which(lambda said: said.text.noise)
+        if noise.any():
             left = np.ones(block.height, np.bool_)
             left[rest[noise]] = False
             block = block.only(left)
-            others = others.only([i for i, text in enumerate(others.texts) if not text.noise])
-        found.others.add(others)
+            others = others.only(~noise)
         found.kept.append(block)
+        yield others
 
 
-def _joined(pile: list[Sifted]) -> Block:
+def _piled(pile: list[Sifted]) -> Block:
     if not pile:
         return block_of(b"", np.empty(0, np.int64))
     return block_of(b"".join(part.data for part in pile), np.concatenate([part.numbers for part in pile]))

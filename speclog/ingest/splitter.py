@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +11,7 @@ from speclog.formats.engine import Record, Understood
 from speclog.formats.prefix import Prefix
 from speclog.formats.server_args import parse_server_args
 from speclog.formats.spec import Kind, early_kinds
-from speclog.formats.texts import Lines, Rank, Text, Time, whole_line
+from speclog.formats.texts import Lines, Said, Text
 from speclog.formats.values import whole_number
 from speclog.ingest import facts, manifest
 from speclog.ingest.rows import Buffer, Event
@@ -50,37 +49,37 @@ class Splitter:
         buffer = self.buffer
         if first == 1:
             self._see_first(lines)
-        parts = zip(lines.numbers, lines.times, lines.ranks, lines.texts, strict=True)
-        for number, time, rank, text in parts:
-            line_no = first + number
-            if rank.style == "vllm":
-                time = Time(time.printed, self._with_year(time.ts))
-            if self._pieces and self._continue_args(line_no, rank.style, text.message):
+        said = [lines.said[code] for code in lines.codes.tolist()]
+        for number, ts, what in zip(lines.numbers.tolist(), lines.times(), said, strict=True):
+            line_no, text = first + number, what.text
+            if what.style == "vllm":
+                ts = self._with_year(ts)
+            if self._pieces and self._continue_args(line_no, what.style, text.message):
                 continue
             if buffer.open_event is not None:
-                if self._continue_event(line_no, rank.style, text):
+                if self._continue_event(line_no, what.style, text):
                     continue
                 buffer.open_event = None
             if text.found is not None:
-                self._record(line_no, time, rank, text, batches)
+                self._record(line_no, ts, what, text.found, batches)
             elif not text.blank:
-                self.sessions[-1].see_time(time.ts)
+                self.sessions[-1].see_time(ts)
                 self.sessions[-1].miss(text.message)
 
     def _see_first(self, lines: Lines) -> None:
         """The first line of a file says whether it is made up."""
-        firsts = lines.only(range(bisect_right(lines.numbers, 0)))
+        firsts = lines.only(lines.numbers == 0)
         if any("SYNTHETIC" in line for _, line in firsts.whole()):
             self.current.synthetic = self._synthetic = True
 
-    def _record(self, line_no: int, time: Time, rank: Rank, text: Text, batches: BatchesBetween) -> None:
-        found = text.found
-        assert found is not None
+    def _record(
+        self, line_no: int, ts: datetime | None, said: Said, found: Understood, batches: BatchesBetween
+    ) -> None:
         kind = found.kind
         if kind.session_start and not self._begins_again(line_no, found, batches):
             self._maybe_start(line_no, kind, batches)
         session = self.sessions[-1]
-        session.see_time(time.ts)
+        session.see_time(ts)
         if kind.noise:
             return
         if kind.shape == "pieces":  # the column reader left it: it was cut short
@@ -92,15 +91,15 @@ class Splitter:
             return
         if kind.engine and not kind.joins:
             session.engine = session.engine or kind.engine
-            session.identity = session.identity or whole_line(time, rank, text)
+            session.identity = session.identity or said.line(ts)
         if kind.shape in _ARGUMENTS:
-            self._args(line_no, whole_line(time, rank, text), found)
+            self._args(line_no, said.line(ts), found)
         elif kind.table == "profile_window":
-            self._profile(line_no, _record_of(found, time, rank))
+            self._profile(line_no, _record_of(found, ts, said))
         elif kind.table == "decode_window":
-            self._interval(line_no, _record_of(found, time, rank))
+            self._interval(line_no, _record_of(found, ts, said))
         else:
-            self._event(line_no, time, rank, found)
+            self._event(line_no, ts, said, found)
         if kind.session_end:
             session.ended = dict(found.fields[0])
 
@@ -205,10 +204,10 @@ class Splitter:
             session.profile_mode = (str(mode), line_no)
         manifest.offset_from_profile(session, record)
 
-    def _event(self, line_no: int, time: Time, rank: Rank, found: Understood) -> None:
+    def _event(self, line_no: int, ts: datetime | None, said: Said, found: Understood) -> None:
         session, kind = self.sessions[-1], found.kind
         event = Event(
-            session.index, self.source_index, line_no, line_no, time.ts, rank.rank or None, kind.name,
+            session.index, self.source_index, line_no, line_no, ts, said.rank or None, kind.name,
             found.message[:_MAX_MESSAGE], found.json,
         )  # fmt: skip
         self.buffer.events.append(event)
@@ -217,13 +216,13 @@ class Splitter:
             self.buffer.open_event = event
         if kind.end_reason:
             session.may_end(line_no, kind.end_reason)
-        said = facts.told(found)
-        if said is not None:
-            facts.take(session, line_no, said)
-            if said.rule is not None:
-                said.rule(session, line_no, _record_of(found, time, rank))
+        told = facts.told(found)
+        if told is not None:
+            facts.take(session, line_no, told)
+            if told.rule is not None:
+                told.rule(session, line_no, _record_of(found, ts, said))
         if kind.ready:
-            session.ready_at = session.ready_at or time.ts
+            session.ready_at = session.ready_at or ts
 
     def _continue_event(self, line_no: int, style: str, text: Text) -> bool:
         """Keep the lines of a traceback together: they carry no prefix."""
@@ -239,8 +238,8 @@ class Splitter:
         return True
 
 
-def _record_of(found: Understood, time: Time, rank: Rank) -> Record:
-    return found.record(Prefix(time.ts, rank.rank, "", rank.style))
+def _record_of(found: Understood, ts: datetime | None, said: Said) -> Record:
+    return found.record(Prefix(ts, said.rank, "", said.style))
 
 
 def _belongs_to_next(event: Event, old: Session) -> bool:

@@ -82,9 +82,9 @@ def test_a_text_is_understood_once_for_all_its_lines() -> None:
     )
     padded = bytearray(data.encode() + bytes(4096))
     found = parser.parse([(padded, len(data))])
-    assert len(found.others.texts) == 900
-    assert len({id(text) for text in found.others.texts}) == 1
-    assert len({id(time) for time in found.others.times}) == 60
+    assert found.others.height == 900
+    assert len(found.others.said) == 8
+    assert len({id(said.text) for said in found.others.said}) == 1
 
 
 @pytest.mark.parametrize("between", ["", "[2026-01-29 01:16:00] an unknown line\n"])
