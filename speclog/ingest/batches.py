@@ -13,9 +13,8 @@ import numpy as np
 from speclog.formats.block import Block, Places, block_of
 from speclog.formats.columns import Batches, BatchReader
 from speclog.formats.texts import Lines, TextReader, joined
-from speclog.ingest.cleaning import clean
 from speclog.ingest.lines import Sieve, Sifted, blank_lines_at_end
-from speclog.ingest.named import servers_of
+from speclog.ingest.odd import Cleaner
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +31,7 @@ class Parsed:
 
     ``typed``: batch rows by table. ``others``: all other kept lines. ``kept``: every kept
     line. ``places``: numbers of kept lines and the bytes they begin at. ``buffers``: those that kept lines
-    still lie in. ``servers``: `named.servers_of` it.
+    still lie in. ``servers``: the names of those that show in it.
     """
 
     size: int = 0
@@ -68,6 +67,7 @@ class ChunkParser:
     """Reads stretches; what it learns of a log serves the next (safe to share among threads)."""
 
     sieve: Sieve = field(default_factory=Sieve)
+    cleaner: Cleaner = field(default_factory=Cleaner)
     reader: BatchReader = field(default_factory=BatchReader)
 
     def __post_init__(self) -> None:
@@ -113,8 +113,8 @@ class ChunkParser:
         """Read lines; those that are neither batch lines nor noise, if there are any."""
         if not block.height:
             return
-        found.servers |= servers_of(block)
-        block = clean(block)
+        block, servers = self.cleaner.clean(block)
+        found.servers |= servers
         rest, others = self.reader.read(block, into, self._texts)
         noise = others.which(lambda said: said.text.noise)
         if noise.any():

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 
-import numpy as np
 import polars as pl
 
-from speclog.formats.block import Block, Places, block_of, constant, occurrences, rows_of
+from speclog.formats.block import Places
 from speclog.formats.spec import load_kinds
 from speclog.formats.wraps import ANSI, rust_wrap_pattern, unwrap
 from speclog.ingest.lines import TAIL, drops, find_noise
 
 _MAX_LINE = 1 << 20
-_FEW = 4096
-_HEAD = constant(b"[20")
 _TEXT = pl.col("text")
 _ANSI = re.compile(ANSI)
 # A logger's line behind a progress bar that ended without a newline.
@@ -27,111 +24,15 @@ _GLUED = r"\][^\[]*(\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d.*)$"
 _BEHIND_BAR = re.compile(_GLUED)
 
 
-def clean(block: Block) -> Block:
-    """The block with its odd lines cleaned; itself if it has none. Its lines must follow each other."""
-    rows = _odd(block)
-    if not len(rows):
-        return block
-    lines = block.slices(rows)
-    left = [i for i, bar in enumerate(_are_bars(lines)) if not bar]
-    several = {lines[i] for i in left}
-    if len(several) > _FEW:
-        texts = [lines[i].decode("utf-8", "replace") for i in left]
-        return _replaced(block, rows, list(cleaned_columns(rows[left], texts).iter_rows()))
-    known = {raw: _remembered(raw) if len(raw) < _SHORT else _cleaned_bytes(raw) for raw in several}
-    stays = np.ones(block.height, np.bool_)
-    stays[rows] = False
-    stays[rows[[i for i in left if known[lines[i]] is None]]] = True
-    changed = [i for i in left if known[lines[i]]]
-    if not changed:
-        return block.only(stays)
-    parts = [(row, known[lines[i]] or []) for row, i in zip(rows[changed].tolist(), changed, strict=True)]
-    pairs = [(row, text) for row, texts in parts for text in texts]
-    return _replaced(block, np.flatnonzero(~stays), pairs)
-
-
-def _cleaned_bytes(raw: bytes) -> list[str] | None:
-    """`cleaned` of a line; None where that is the line itself."""
-    text = raw.decode("utf-8", "replace")
-    found = cleaned(text)
-    return None if len(found) == 1 and found[0] == text and "\ufffd" not in text else found
-
-
-_SHORT = 512
-_remembered = lru_cache(maxsize=4096)(_cleaned_bytes)
-
-
-def _are_bars(lines: Sequence[bytes]) -> list[bool]:
-    """Which lines are one progress bar and nothing else: as `cleaned` would find, but undecoded."""
-    bars = tuple(literal.encode() for literal in _bars())
-    return [_holds_one_of(bars, raw) and not _may_hide(raw) for raw in lines]
-
-
-def _holds_one_of(bars: tuple[bytes, ...], raw: bytes) -> bool:
-    for bar in bars:  # noqa: SIM110 - a generator takes three times as long
-        if bar in raw:
-            return True
-    return False
-
-
-def _may_hide(raw: bytes) -> bool:
-    """Whether a bar may not be all there is: `_MAYBE_HIDDEN`, or another line behind a carriage return."""
-    return raw.find(b"\r", 1) >= 0 or b"[20" in raw or len(raw.translate(None, _BEFORE_HIDDEN)) < len(raw)
-
-
-_BEFORE_HIDDEN = b'"{\x1b\xef'  # a byte order mark begins with EF
-
-
-def _odd(block: Block) -> Places:
-    """Lines that do not begin ``[20``, or hold a carriage return, a colour, or bytes that are not UTF-8."""
-    if not block.height:
-        return block.starts
-    odd = _HEAD.differs(rows_of(block.data, block.starts, 1)) != 0
-    size = int(block.ends[-1])
-    every = np.frombuffer(block.data, np.uint8, size)
-    for byte in b"\r\x1b":
-        odd[np.searchsorted(block.ends, occurrences(block.data, byte, size))] = True
-    if size and every.max() >= 128 and not _is_utf8(block.data[:size]):
-        odd[np.searchsorted(block.ends, np.flatnonzero(every >= 128))] = True
-    return np.flatnonzero(odd)
-
-
-def _is_utf8(data: bytes | bytearray) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _replaced(block: Block, rows: Places, pairs: Sequence[tuple[int, str]]) -> Block:
-    """The block with the lines ``rows`` replaced by those of ``pairs`` (row, text): none, one or several."""
-    parts: list[bytes] = []
-    order: list[int] = []
-    following = iter([*pairs, (-1, "")])
-    row, text = next(following)
-    start = 0
-    for odd in [*rows.tolist(), block.height]:
-        if odd > start:
-            parts.append(bytes(block.data[block.starts[start] : block.ends[odd - 1]]))
-            order.extend(range(start, odd))
-        while row == odd:
-            parts.append(text.encode("utf-8", "replace"))
-            order.append(odd)
-            row, text = next(following)
-        start = odd + 1
-    numbers = block.numbers[np.array(order, np.int64)]
-    return block_of(b"".join(part + b"\n" for part in parts), numbers)
-
-
 @cache
-def _bars() -> tuple[str, ...]:
+def bar_literals() -> tuple[str, ...]:
+    """Literals of progress bars."""
     return tuple(literal for kind in load_kinds() for literal in kind.drop_bare)
 
 
 @cache
 def _bar() -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, _bars())))
+    return re.compile("|".join(map(re.escape, bar_literals())))
 
 
 @cache
@@ -193,7 +94,7 @@ def cleaned_columns(rows: Places, texts: Sequence[str]) -> pl.DataFrame:
 def _unwrapped(frame: pl.DataFrame, odd: pl.Series) -> pl.DataFrame:
     places = odd.arg_true()
     lines = frame["text"].gather(places).to_frame()
-    bars = pl.any_horizontal(_TEXT.str.contains(literal, literal=True) for literal in _bars())
+    bars = pl.any_horizontal(_TEXT.str.contains(literal, literal=True) for literal in bar_literals())
     lines = lines.with_columns(
         pl.when(bars & _TEXT.str.contains(_GLUED)).then(_TEXT.str.extract(_GLUED)).otherwise(_TEXT)
     )

@@ -10,15 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-import numpy as np
-
-from speclog.formats.block import Block, constant, padded, rows_of
+from speclog.formats.block import padded
 from speclog.formats.wraps import shows_server, source_of
 from speclog.ingest.sidecars import find
 from speclog.ingest.sources import read_once
 from speclog.ingest.summary import IngestSummary
 
-_HEAD = constant(b"[20")
 _FAR = 256  # a server's time begins before
 _MOST = 64
 
@@ -31,14 +28,9 @@ class SeveralServers(Exception):
         self.names = names
 
 
-def servers_of(block: Block) -> set[str]:
-    """The names of the servers whose lines are among those of a block, '' for lines without a name."""
-    rows = np.flatnonzero(_HEAD.differs(rows_of(block.data, block.starts, 1)) != 0) if block.height else ()
-    if not len(rows):
-        return {""}
-    found = {""} if len(rows) < block.height else set[str]()
-    found.update(_source_of(raw) for raw in block.slices(np.array(rows)) if shows_server(raw))
-    return found
+def server_in(raw: bytes) -> str | None:
+    """The name of the server that an odd line (it does not begin ``[20``) shows; None if it shows none."""
+    return _source_of(raw) if not raw.startswith(b"[20") and shows_server(raw) else None
 
 
 def _source_of(raw: bytes) -> str:
