@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from speclog.formats.block import Block, Places
 from speclog.formats.engine import read_line
@@ -19,9 +18,11 @@ from speclog.formats.layout import RANKS, Columns, Layout, learn, read
 from speclog.formats.spec import Kind, batch_kinds
 from speclog.formats.texts import Lines, Said, TextReader
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _MAX_LAYOUTS = 64
 _FEW = 256  # lines that are read singly without more ado
-_DTYPE = {"int": pl.Int64(), "float": pl.Float64(), "percent": pl.Float64(), "bool": pl.Boolean()}
 
 
 @dataclass
@@ -142,6 +143,8 @@ def _take(layout: Layout, block: Block, rest: Places, into: Batches) -> Places:
 
 
 def _frame(layout: Layout, found: list[Columns]) -> pl.DataFrame:
+    import polars as pl
+
     columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
     n = len(columns["line_no"])
     columns |= {name: np.full(n, value) for name, value in layout.constants}
@@ -150,13 +153,18 @@ def _frame(layout: Layout, found: list[Columns]) -> pl.DataFrame:
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
     if len(parts) == 1:
         return parts[0]
     return pl.concat(parts, how="diagonal_relaxed").sort("line_no", maintain_order=True)
 
 
 def _engine_frame(rows: list[dict[str, Any]], kind: Kind) -> pl.DataFrame:
-    schema = {f.name: _DTYPE.get(f.type, pl.String()) for f in kind.fields}
+    import polars as pl
+
+    types = {"int": pl.Int64(), "float": pl.Float64(), "percent": pl.Float64(), "bool": pl.Boolean()}
+    schema = {f.name: types.get(f.type, pl.String()) for f in kind.fields}
     head = {"line_no": pl.Int64(), "ts": pl.Datetime("us"), "iteration": pl.Int64(), "extra": pl.String()}
     every = head | dict.fromkeys(RANKS.values(), pl.Int64()) | schema
     present = {name for row in rows for name in row}

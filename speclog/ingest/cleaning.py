@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from speclog.formats.block import Places
 from speclog.formats.spec import load_kinds
 from speclog.formats.wraps import ANSI, rust_wrap_pattern, unwrap
 from speclog.ingest.lines import TAIL, drops, find_noise
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _MAX_LINE = 1 << 20
-_TEXT = pl.col("text")
 _ANSI = re.compile(ANSI)
 # A logger's line behind a progress bar that ended without a newline.
 _GLUED = r"\][^\[]*(\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d.*)$"
@@ -79,38 +80,44 @@ def _suspicious(line: str) -> bool:
 
 def cleaned_columns(rows: Places, texts: Sequence[str]) -> pl.DataFrame:
     """`cleaned` for many lines at once: columns row, text."""
+    import polars as pl
+
+    text = pl.col("text")
     frame = pl.DataFrame({"row": rows, "text": pl.Series(texts, dtype=pl.String)})
     if frame["text"].str.contains("\r", literal=True).any():
-        parts = _TEXT.str.strip_chars_end("\r").str.split("\r")
+        parts = text.str.strip_chars_end("\r").str.split("\r")
         some = parts.list.eval(pl.element().filter(pl.element() != ""))
         parts = pl.when(parts.list.len() > 1).then(some).otherwise(parts)
         frame = frame.with_columns(parts).explode("text").drop_nulls()
-    noise = pl.any_horizontal(_TEXT.str.tail(TAIL).str.contains(text, literal=True) for text in drops())
-    frame = frame.filter(~noise).with_columns(_TEXT.str.replace_all(ANSI, ""))
+    noise = pl.any_horizontal(text.str.tail(TAIL).str.contains(drop, literal=True) for drop in drops())
+    frame = frame.filter(~noise).with_columns(text.str.replace_all(ANSI, ""))
     odd = ~frame["text"].str.starts_with("[20")
     return _unwrapped(frame, odd) if odd.any() else frame
 
 
 def _unwrapped(frame: pl.DataFrame, odd: pl.Series) -> pl.DataFrame:
+    import polars as pl
+
+    line = pl.col("text")
     places = odd.arg_true()
     lines = frame["text"].gather(places).to_frame()
-    bars = pl.any_horizontal(_TEXT.str.contains(literal, literal=True) for literal in bar_literals())
+    bars = pl.any_horizontal(line.str.contains(literal, literal=True) for literal in bar_literals())
     lines = lines.with_columns(
-        pl.when(bars & _TEXT.str.contains(_GLUED)).then(_TEXT.str.extract(_GLUED)).otherwise(_TEXT)
+        pl.when(bars & line.str.contains(_GLUED)).then(line.str.extract(_GLUED)).otherwise(line)
     )
-    lines = lines.with_columns(_TEXT.str.replace(rust_wrap_pattern(), ""))
+    lines = lines.with_columns(line.str.replace(rust_wrap_pattern(), ""))
     hidden = (
-        _TEXT.str.starts_with("{")
-        | _TEXT.str.starts_with("\ufeff")
-        | _TEXT.str.contains(r'^\s*"')
-        | _TEXT.str.contains("[20", literal=True)
+        line.str.starts_with("{")
+        | line.str.starts_with("\ufeff")
+        | line.str.contains(r'^\s*"')
+        | line.str.contains("[20", literal=True)
     )
-    still = lines.select(~_TEXT.str.starts_with("[20") & hidden).to_series()
+    still = lines.select(~line.str.starts_with("[20") & hidden).to_series()
     text = lines["text"]
     if still.any():
-        slow = [unwrap(line[:_MAX_LINE]) for line in text.filter(still).to_list()]
+        slow = [unwrap(raw[:_MAX_LINE]) for raw in text.filter(still).to_list()]
         text = text.scatter(still.arg_true(), slow)
-    gone = text.to_frame().select(bars & ~_TEXT.str.starts_with("[20")).to_series()
+    gone = text.to_frame().select(bars & ~line.str.starts_with("[20")).to_series()
     frame = frame.with_columns(frame["text"].scatter(places, text))
     keep = pl.repeat(True, frame.height, eager=True).scatter(places.filter(gone), False)
     return frame.filter(keep) if gone.any() else frame

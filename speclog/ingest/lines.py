@@ -51,8 +51,9 @@ class Sieve:
         return found is not None
 
     def _learn(self, literal: str, distance: int) -> None:
-        if len(self.tails) < _MAX_TAILS and distance <= TAIL:
-            self.tails.setdefault((literal, distance), constant(literal.encode()))
+        known = (literal, distance) in self.tails
+        if not known and len(self.tails) < _MAX_TAILS and distance <= TAIL:
+            self.tails[literal, distance] = constant(literal.encode())
 
     def sift(self, data: bytearray, size: int, first: int = 0, blanks: int = 0) -> Sifted:
         """Drop what is noise from the lines in the first ``size`` bytes of a padded buffer.

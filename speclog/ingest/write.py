@@ -90,10 +90,10 @@ class LogIngest:
         return ingest_each(self._path, sorted(found.names), read)
 
     def _take(self) -> list[IngestSummary] | Write:
-        from speclog.ingest.reader import LogReader
-
-        reader = LogReader(newest=written_at(self._path))
         with parsed_chunks(self._path, self._only) as parsed:
+            from speclog.ingest.reader import LogReader  # while the first of a long log is read
+
+            reader = LogReader(newest=written_at(self._path))
             if not self._read(reader, parsed):
                 return self._write_along(reader, parsed)
         sessions = self._finish(reader)
