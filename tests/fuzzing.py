@@ -93,6 +93,11 @@ class _Gathering:
     def script(self, sql: str) -> None:
         self._store.script(sql)
 
+    @contextmanager
+    def summing_up_once(self) -> Iterator[None]:
+        """What waits is summed up when it is written."""
+        yield
+
     def flush(self, at_least: int = 1) -> None:
         """Write what waits, if it is so much."""
         if len(self._waiting) < at_least:
