@@ -27,7 +27,7 @@ import speclog.store
 from speclog.errors import SpeclogError
 from speclog.ingest.api import ingest_paths
 from speclog.ingest.summary import IngestSummary
-from speclog.store import Rows, open_store, schema
+from speclog.store import Rows, open_store, schema, summaries
 from speclog.store.handle import Store
 
 TOGETHER = 20
@@ -88,14 +88,14 @@ class _Gathering:
         self._store.transaction(work)
 
     def insert(self, frames: dict[str, pl.DataFrame]) -> None:
-        self._store.insert(frames)
+        self._store.insert(frames, sum_up=False)
 
     def script(self, sql: str) -> None:
         self._store.script(sql)
 
     @contextmanager
     def summing_up_once(self) -> Iterator[None]:
-        """What waits is summed up when it is written."""
+        """All is summed up at the end."""
         yield
 
     def flush(self, at_least: int = 1) -> None:
@@ -107,7 +107,7 @@ class _Gathering:
             name: pl.concat([f[name] for f in self._waiting if name in f], how="diagonal") for name in names
         }
         try:
-            self._store.append(together)
+            self._store.append(together, sum_up=False)
         except Exception:
             for frames in self._waiting:
                 self._store.append(frames)
@@ -130,6 +130,7 @@ def fuzz(numbers: Iterable[int], folder: Path) -> Fuzzed:
                     done += _file(batch, folder)
                     gathering.flush(INGESTS_A_WRITE)
                 gathering.flush()
+            store.transaction(lambda store=store: summaries.write(store))  # type: ignore[misc]
             done.peak_mb = max(done.peak_mb, _peak_mb())
             assert done.peak_mb < LIMIT_MB, f"{done.peak_mb:.0f} MB"
             check(store)
