@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from speclog.analysis.bootstrap import variance_of
 from speclog.analysis.estimate import Arm, Component, Estimate
 from speclog.analysis.line import Floats
 from speclog.analysis.student import expansion, satterthwaite
@@ -31,7 +32,7 @@ def contrast(
     value = float(sum(w * np.log(_value(arm, quantity)) for arm, w in zip(arms, weights, strict=True)))
     parts = [_deviation(arm, quantity) for arm in arms]
     weighted = [weight * draws for weight, (draws, _) in zip(weights, parts, strict=True)]
-    dof = satterthwaite([float(np.var(draws)) for draws in weighted], [dof for _, dof in parts])
+    dof = satterthwaite([variance_of(draws) for draws in weighted], [dof for _, dof in parts])
     moved: Floats = np.sum(weighted, axis=0)
     return Estimate(float(np.exp(value)), np.exp(value + moved * expansion(confidence, dof)))
 
@@ -48,4 +49,4 @@ def _deviation(arm: Arm, quantity: str) -> Component:
     if quantity == "round_ms":
         return arm.log_ms
     (ms, ms_dof), (tau, tau_dof) = arm.log_ms, arm.log_tau
-    return tau - ms, satterthwaite([float(np.var(ms)), float(np.var(tau))], [ms_dof, tau_dof])
+    return tau - ms, satterthwaite([variance_of(ms), variance_of(tau)], [ms_dof, tau_dof])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from speclog.analysis.bootstrap import variance_of
 from speclog.analysis.line import Floats
 from speclog.analysis.matching import Matched
 from speclog.analysis.scatter import uncertainty
@@ -93,7 +94,7 @@ class Pair:
         # Deviations of one arm come from the same windows: added draw by draw before their variance is taken.
         arms = [_together(components) for components in (mine, theirs) if components]
         moved = np.sum([draws for draws, _ in arms], axis=0)
-        dof = satterthwaite([float(np.var(draws)) for draws, _ in arms], [dof for _, dof in arms])
+        dof = satterthwaite([variance_of(draws) for draws, _ in arms], [dof for _, dof in arms])
         return Estimate(value, value * np.exp(moved * expansion(self.confidence, dof)))
 
 
@@ -122,6 +123,6 @@ def _minus(component: Component) -> Component:
 
 
 def _together(components: list[Component]) -> Component:
-    variances = [float(np.var(draws)) for draws, _ in components]
+    variances = [variance_of(draws) for draws, _ in components]
     draws: Floats = np.sum([draws for draws, _ in components], axis=0)
     return draws, satterthwaite(variances, [dof for _, dof in components])

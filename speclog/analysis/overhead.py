@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speclog.analysis.bootstrap import variance_of
 from speclog.analysis.matching import Matched, match
 from speclog.analysis.scatter import uncertainty
 from speclog.analysis.side import Side
@@ -99,7 +100,7 @@ def _ratio(pair: Matched, confidence: float) -> Overhead | None:
             return None
         logs.append(known.draws.round_ms(pair.context - part.mean_context) / part.at(pair.context))
         dofs.append(known.dof_ms)
-    wide = expansion(confidence, satterthwaite([float(np.var(log)) for log in logs], dofs))
+    wide = expansion(confidence, satterthwaite([variance_of(log) for log in logs], dofs))
     ratio = float(pair.candidate.at(pair.context) / pair.baseline.at(pair.context))
     tails = [0.5 - confidence / 2, 0.5 + confidence / 2]
     low, high = np.quantile(ratio * np.exp((logs[0] - logs[1]) * wide), tails)

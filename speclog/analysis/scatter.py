@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from speclog.analysis import dependence
-from speclog.analysis.bootstrap import Draws, Residuals, block_draws, pool_draws
+from speclog.analysis.bootstrap import Draws, Residuals, block_draws, pool_draws, variance_of
 from speclog.analysis.line import Floats
 from speclog.analysis.side import Member, Part, Side
 from speclog.analysis.student import satterthwaite
@@ -54,8 +54,8 @@ def _uncertainty(part: Part) -> Uncertainty | None:
     draws = within[0][0]
     for other, _, _ in within[1:]:
         draws = draws + other
-    dof_ms = satterthwaite([float(np.var(d.mean_ms)) for d, _, _ in within], [dof for _, dof, _ in within])
-    dof_tau = satterthwaite([float(np.var(d.tau)) for d, _, _ in within], [dof for _, _, dof in within])
+    dof_ms = satterthwaite([variance_of(d.mean_ms) for d, _, _ in within], [dof for _, dof, _ in within])
+    dof_tau = satterthwaite([variance_of(d.tau) for d, _, _ in within], [dof for _, _, dof in within])
     known = Uncertainty(draws, dof_ms, dof_tau, between_runs=False)
     return _with_runs(part, known, rng) if len(part.members) > 1 else known
 
@@ -88,7 +88,7 @@ def _with_misfit(
     if variance <= 0:
         return draws, dof
     extra = np.sqrt(variance) * rng.standard_normal(len(draws.mean_ms))
-    total = satterthwaite([float(np.var(draws.mean_ms)), variance], [dof, free])
+    total = satterthwaite([variance_of(draws.mean_ms), variance], [dof, free])
     return Draws(draws.mean_ms + extra, draws.slope_ms_per_token, draws.tau), total
 
 
@@ -178,7 +178,7 @@ def _with_runs(part: Part, within: Uncertainty, rng: np.random.Generator) -> Unc
 def _excess(offsets: Floats, picked: np.ndarray, within: Floats, dof_within: float) -> tuple[Floats, float]:
     runs = len(offsets)
     moved = (offsets[picked].mean(axis=1) - offsets.mean()) * np.sqrt(runs / (runs - 1))
-    of_runs, of_windows = float(offsets.var(ddof=1) / runs), float(np.var(within))
+    of_runs, of_windows = float(offsets.var(ddof=1) / runs), variance_of(within)
     excess = max(0.0, of_runs - of_windows)
     dof = satterthwaite([of_windows, excess], [dof_within, runs - 1.0])
     return moved * (np.sqrt(excess / of_runs) if of_runs > 0 else 0.0), dof

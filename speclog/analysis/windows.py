@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from speclog.store import narrowed
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -33,6 +35,7 @@ def load(store: Store, run_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
             "CREATE OR REPLACE TEMP TABLE wanted_reading AS SELECT * FROM run_reading "
             "WHERE list_contains(getvariable('speclog_some'), run_id)"
         )
-        frame = store.frame(_READ)
+        with narrowed.lines_of(store, wanted):
+            frame = store.frame(_READ)
     found = frame.partition_by("run_id", as_dict=True)
     return {run_id: found.get((run_id,), frame.clear()) for run_id in wanted}

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 JUDGED = 4
 """Pairs of a section, fairest first, whose intervals are worked out; of further ones the point estimates."""
 
+POINTS = 21
+"""Contexts at which the curve of a batch size is drawn: it is nearly straight."""
+
 
 class Sides:
     """Windows and statistics of runs, each read and resampled once a page."""
@@ -151,7 +154,7 @@ def _curve(sides: Sides, pair: Pair) -> list[Row]:
 
     both = arms(sides, pair)
     sizes = [level.batch_size for level in pair.levels if level.speedup is not None]
-    return [{**row, "batch_size": size} for size in sizes for row in plain(curve(*both, size))]
+    return [{**row, "batch_size": size} for size in sizes for row in plain(curve(*both, size, points=POINTS))]
 
 
 def _bill(section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent:
