@@ -21,11 +21,13 @@ from speclog.analysis.worth import (
     Acceptance,
     Adjusted,
     Effect,
+    Reading,
     Span,
     acceptance,
     adjusted,
     effect,
     interaction,
+    readings,
     smallest_common_size,
     span,
 )
@@ -52,8 +54,9 @@ class Attribution:
     """What explains an unfair pair. A text in place of a number says why there is none.
 
     ``causes``: the confounders somebody set. ``cells``: run_ids by arm and setting; an empty one is the
-    missing run. ``pairs``: gain of the baseline arm, ``fair`` against each run with the setting.
-    ``shares``: of the baseline arm, of the candidate's where there is no ``fair``.
+    missing run; ``readings``: the others at one context. ``pairs``: gain of the baseline arm, ``fair``
+    against each run with the setting. ``shares``: of the baseline arm, of the candidate's where there is no
+    ``fair``.
     """
 
     candidate: str
@@ -62,6 +65,7 @@ class Attribution:
     causes: tuple[str, ...]
     batch_size: int | None
     cells: Mapping[tuple[str, str], tuple[str, ...]]
+    readings: Mapping[tuple[str, str], Reading] | str
     effects: Mapping[str, Effect | str]
     pairs: Mapping[tuple[str, str], Effect | str]
     interaction: Span | str
@@ -108,6 +112,7 @@ def explain(
     size = batch_size or smallest_common_size(list(sides.values()))
     if size is None:
         return "the runs have no batch size in common"
+    found = readings(list(sides.values()), size, confidence=confidence)
     base, spec = (_both(sides, arm) for arm in (BASELINE, CANDIDATE))
     ends = (fair, naive) if fair is not None else (candidate, changed or candidate)
     return Attribution(
@@ -117,6 +122,7 @@ def explain(
         tuple(sorted(apart.causes)),
         size,
         cells,
+        found if isinstance(found, str) else dict(zip(sides, found, strict=True)),
         {
             BASELINE: effect(*base, size, confidence=confidence) if base else NO_BASELINE,
             CANDIDATE: effect(*spec, size, confidence=confidence) if spec else NOBODY,

@@ -26,9 +26,14 @@ class Together:
     @property
     def kind(self) -> str:
         """The kind of interval: ``between-run`` only where every arm has repeats, partly so where one has."""
-        known = [uncertainty(part) for part in self.parts]
-        repeated = [one is not None and one.between_runs for one in known]
+        repeated = [kind == "between-run" for kind in self.kinds]
         return "between-run" if all(repeated) else "partly between-run" if any(repeated) else "within-run"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of interval of each arm by itself."""
+        known = [uncertainty(part) for part in self.parts]
+        return tuple("between-run" if one is not None and one.between_runs else "within-run" for one in known)
 
 
 def together(sides: Sequence[Side], batch_size: int) -> Together | str:

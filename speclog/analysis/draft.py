@@ -15,8 +15,10 @@ class Needed:
     ``now`` and ``needed`` hold P(accepted >= i), i = 1..steps; ``factor`` is what every conditional
     acceptance P(i | i-1) is multiplied with (capped at 1) to get from one to the other: above 1 the draft
     must become better, below 1 it could be worse. ``needed`` and ``factor`` are None where no acceptance
-    gives ``tau_needed``. ``basis``: 'measured' positions, or 'alike' (every position taken to be accepted
-    alike, from the accept length alone: right in sum, not in shape).
+    gives ``tau_needed``. ``factor_lo`` and ``factor_hi`` are its interval, that of the speedup carried over
+    with the positions held as they are; None where none was given, or no acceptance reaches its end.
+    ``basis``: 'measured' positions, or 'alike' (every position taken to be accepted alike, from the accept
+    length alone: right in sum, not in shape).
     """
 
     tau: float
@@ -26,6 +28,13 @@ class Needed:
     needed: tuple[float, ...] | None
     factor: float | None
     basis: str
+    factor_lo: float | None = None
+    factor_hi: float | None = None
+
+    @property
+    def first(self) -> tuple[float | None, float | None]:
+        """P(accepted >= 1) needed, at the ends of the factor's interval."""
+        return _first(self.now, self.factor_lo), _first(self.now, self.factor_hi)
 
     @property
     def possible(self) -> bool:
@@ -34,13 +43,19 @@ class Needed:
 
 
 def needed(
-    tau: float, tau_needed: float, steps: int, survivals: Sequence[float] | None = None
+    tau: float,
+    tau_needed: float,
+    steps: int,
+    survivals: Sequence[float] | None = None,
+    *,
+    speedup: tuple[float | None, float | None] = (None, None),
 ) -> Needed | None:
     """What a draft of ``steps`` at topk 1 with accept length ``tau`` must become to reach ``tau_needed``.
 
     ``survivals``: measured P(accepted >= i); without them every position counts as accepted alike
     (`theory.acceptance_for`). Scaling is from the accept length they add up to, so that a histogram of other
-    windows than those of ``tau`` shifts nothing. None where the accept length is none that these steps give.
+    windows than those of ``tau`` shifts nothing. ``speedup``: the interval of tau / tau_needed. None where
+    the accept length is none that these steps give.
     """
     basis = "measured" if survivals and survivals[0] > 0 else "alike"
     if basis == "measured" and survivals:
@@ -50,7 +65,12 @@ def needed(
         if alpha is None:
             return None
         now = tuple(alpha**i for i in range(1, steps + 1))
-    wanted = tau_needed * theory.accept_length(now) / tau
-    factor = theory.draft_factor(now, wanted)
+    reached = theory.accept_length(now)
+    factor = theory.draft_factor(now, tau_needed * reached / tau)
     chain = None if factor is None else tuple(theory.scaled(now, factor))
-    return Needed(tau, tau_needed, steps, now, chain, factor, basis)
+    high, low = (None if not end else theory.draft_factor(now, reached / end) for end in speedup)
+    return Needed(tau, tau_needed, steps, now, chain, factor, basis, low, high)
+
+
+def _first(now: Sequence[float], factor: float | None) -> float | None:
+    return None if factor is None else theory.scaled(now, factor)[0]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from speclog.analysis.window_mean import columns
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -40,12 +42,15 @@ def distinct_experts(experts: Experts, tokens: float) -> float:
     return experts.total * (1 - missed)
 
 
-def overlay(experts: Experts, verify_ratio: Mapping[int, float], draft_tokens: int) -> pl.DataFrame:
+def overlay(
+    experts: Experts, verify_ratio: Mapping[int, Mapping[str, float | None]], draft_tokens: int
+) -> pl.DataFrame:
     """Expected growth of expert loads beside the measured growth of time, by batch size.
 
-    ``verify_ratio``: verify time over a plain step's forward at each batch size (`phases.summary`);
-    ``draft_tokens``: tokens verified a request and round. Columns: batch_size, experts_step, experts_verify,
-    routing_ratio (were expert weights all that is read), verify_ratio, reading (in words).
+    ``verify_ratio``: by batch size, verify time over a plain step's forward with its interval (rows of
+    `phases.summary`); ``draft_tokens``: tokens verified a request and round. Columns: batch_size,
+    experts_step, experts_verify, routing_ratio (were expert weights all that is read), verify_ratio with its
+    interval, reading (in words).
     """
     import polars as pl
 
@@ -53,16 +58,21 @@ def overlay(experts: Experts, verify_ratio: Mapping[int, float], draft_tokens: i
     for batch_size, measured in sorted(verify_ratio.items()):
         step = distinct_experts(experts, batch_size)
         verify = distinct_experts(experts, batch_size * draft_tokens)
-        rows.append((batch_size, step, verify, verify / step, measured, reading(measured, verify / step)))
-    numbers = ("experts_step", "experts_verify", "routing_ratio", "verify_ratio")
+        value = measured["verify_ratio"]
+        if value is None:
+            continue
+        ends = (measured.get("verify_ratio_lo"), measured.get("verify_ratio_hi"))
+        told = reading(value, verify / step, ends[0])
+        rows.append((batch_size, step, verify, verify / step, value, *ends, told))
+    numbers = ("experts_step", "experts_verify", "routing_ratio", *columns("verify_ratio"))
     schema = {"batch_size": pl.Int64(), **dict.fromkeys(numbers, pl.Float64()), "reading": pl.String()}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def reading(measured: float, routing: float) -> str:
-    """What the two ratios say together."""
+def reading(measured: float, routing: float, low: float | None = None) -> str:
+    """What the two ratios say together; ``low``: where the interval of the measured one begins."""
     if measured <= ONE_STEP:
         return "verify costs about one step: neither routing nor communication hurts"
-    if measured > routing:
+    if (measured if low is None else low) > routing:
         return "more than routing can explain: communication, attention or compute"
     return "routing alone could explain it"

@@ -7,11 +7,15 @@ ms / t_base tokens, and all phases together are the break-even accept length.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from speclog.analysis.line import MAD_TO_SIGMA, TRIM_FLOOR, TRIM_MADS
+from speclog.analysis.line import MAD_TO_SIGMA, TRIM_FLOOR, TRIM_MADS, Floats
+from speclog.analysis.student import t_quantile
+from speclog.analysis.window_mean import Mean, columns, mean, quotient, ratio, spans
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,47 +51,80 @@ def usual(profile_windows: pl.DataFrame, kind: str) -> pl.DataFrame:
     return of_kind.filter((off <= reach) & (adds_up | (pl.col("kind") != "spec")))
 
 
-def bill(profile_windows: pl.DataFrame, t_base_ms: Mapping[int, float]) -> pl.DataFrame:
+def bill(
+    profile_windows: pl.DataFrame,
+    t_base_ms: Mapping[int, float],
+    t_base_span_ms: Mapping[int, tuple[float, float]] | None = None,
+) -> pl.DataFrame:
     """Each phase's share of the round at each batch size.
 
     ``profile_windows``: one run's rows of view ``profile_window``; ``t_base_ms``: the baseline's step at each
-    batch size, at the context of these windows. Columns: batch_size, phase, ms, tokens (ms in baseline
-    steps), share_pct (of the cycle), shrink_to_ms (the length at which the round breaks even while all else
-    stays; above ms: it may grow to that; NULL: even without this phase the round is too long, or no accept
-    length is known). Phase 'other' is what the marks do not cover. Without a baseline step, tokens and
-    shrink_to_ms are NULL.
+    batch size, at the context of these windows, and its interval. Columns: batch_size, phase, ms, tokens (ms
+    in baseline steps), share_pct (of the cycle), each with ``_lo`` and ``_hi`` (`window_mean`, within-run;
+    tokens hold the step's interval too where it is given), shrink_to_ms (the length at which the round breaks
+    even while all else stays; above ms: it may grow to that; NULL: even without this phase the round is too
+    long, or no accept length is known). Phase 'other' is what the marks do not cover. Without a baseline
+    step, tokens and shrink_to_ms are NULL.
     """
     import polars as pl
 
-    rows = [
-        row
-        for (batch_size,), windows in sorted(usual(profile_windows, "spec").group_by("batch_size"))
-        for row in _bill(int(str(batch_size)), windows, t_base_ms.get(int(str(batch_size))))
-    ]
-    numbers = dict.fromkeys(("ms", "tokens", "share_pct", "shrink_to_ms"), pl.Float64())
+    rows = []
+    for (batch_size,), windows in sorted(usual(profile_windows, "spec").group_by("batch_size")):
+        size = int(str(batch_size))
+        rows += _bill(size, windows, _step(size, t_base_ms, t_base_span_ms or {}))
+    numbers = dict.fromkeys((*columns("ms", "tokens", "share_pct"), "shrink_to_ms"), pl.Float64())
     return pl.DataFrame(rows, schema={"batch_size": pl.Int64(), "phase": pl.String(), **numbers})
 
 
-def _bill(batch_size: int, windows: pl.DataFrame, t_base: float | None) -> list[dict[str, Any]]:
+def _step(size: int, ms: Mapping[int, float], span_ms: Mapping[int, tuple[float, float]]) -> Mean | None:
+    """The baseline's step; its interval is read as that of a normal estimate."""
+    if not ms.get(size):
+        return None
+    low, high = span_ms.get(size, (ms[size], ms[size]))
+    return Mean(ms[size], (high - low) / (2 * t_quantile(0.975, inf)), inf)
+
+
+def _bill(batch_size: int, windows: pl.DataFrame, step: Mean | None) -> list[dict[str, Any]]:
     cycle = weighted(windows, "cycle_ms")
     if cycle is None:
         return []
-    phases = {phase: weighted(windows, f"{phase}_ms") for phase in PHASES}
-    known = {phase: ms for phase, ms in phases.items() if ms is not None}
-    rest = cycle - sum(known.values())
     tau = accept_length(windows)
-    budget = tau * t_base if tau is not None and t_base is not None else None
-    return [
-        {
-            "batch_size": batch_size,
-            "phase": phase,
-            "ms": ms,
-            "tokens": ms / t_base if t_base else None,
-            "share_pct": 100 * ms / cycle,
-            "shrink_to_ms": _allowed(budget, cycle - ms),
-        }
-        for phase, ms in [*known.items(), (OTHER, rest)]
-    ]
+    budget = tau * step.value if tau is not None and step is not None else None
+    weights, rounds, runs = _numbers(windows, "n"), _numbers(windows, "cycle_ms"), _runs(windows)
+    phases = {phase: _numbers(windows, f"{phase}_ms") for phase in PHASES if windows[f"{phase}_ms"].count()}
+    rest = rounds - np.sum([np.nan_to_num(ms) for ms in phases.values()], axis=0)
+    made: list[dict[str, Any]] = []
+    for phase, ms in [*phases.items(), (OTHER, rest)]:
+        known = ~np.isnan(ms)
+        found = mean(ms[known], weights[known], runs[known])
+        if phase == OTHER:  # what means over rounds leave, as in view ``phase``
+            found = replace(found, value=cycle - sum(row["ms"] for row in made))
+        share = ratio(100 * ms[known], rounds[known], weights[known], runs[known])
+        share = replace(share, value=100 * found.value / cycle)
+        made.append(
+            {"batch_size": batch_size, "phase": phase}
+            | spans("ms", found)
+            | spans("tokens", quotient(found, step) if step is not None else None)
+            | spans("share_pct", share, 100.0)
+            | {"shrink_to_ms": _allowed(budget, cycle - found.value)}
+        )
+    return made
+
+
+def _runs(windows: pl.DataFrame) -> Floats:
+    """A number a window, equal within a run."""
+    import polars as pl
+
+    if "run_id" not in windows.columns:
+        return np.zeros(len(windows))
+    return windows["run_id"].rank("dense").cast(pl.Float64).to_numpy()
+
+
+def _numbers(windows: pl.DataFrame, column: str) -> Floats:
+    """A column as floats, NaN where it is not known."""
+    import polars as pl
+
+    return windows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
 def _allowed(budget: float | None, others: float) -> float | None:
@@ -115,7 +152,8 @@ def summary(profile_windows: pl.DataFrame, baseline_windows: pl.DataFrame | None
 
     Columns: kind, batch_size, windows, left_out, rounds, cycle_ms, verify_ms (the forward of a plain step for
     kind 'decode'), host_ms, host_share, host_bound, tau, verify_ratio (verify over the plain run's forward at
-    the same batch size, from ``baseline_windows``; hardware only: break-even uses whole rounds).
+    the same batch size, from ``baseline_windows``; hardware only: break-even uses whole rounds); verify_ms,
+    host_share and verify_ratio with ``_lo`` and ``_hi`` (`window_mean`, within-run).
     """
     import polars as pl
 
@@ -125,47 +163,59 @@ def summary(profile_windows: pl.DataFrame, baseline_windows: pl.DataFrame | None
         everything = profile_windows.filter(kind=kind)
         for (batch_size,), windows in sorted(usual(profile_windows, kind).group_by("batch_size")):
             size = int(str(batch_size))
-            row = _summary(kind, size, windows)
+            verify, step = _mean(windows, "verify_ms" if kind == "spec" else "fwd_ms"), plain.get(size)
+            row = _summary(kind, size, windows) | spans("verify_ms", verify)
             row["left_out"] = len(everything.filter(pl.col("bs") == size)) - len(windows)
-            if kind == "spec" and plain.get(size) and row["verify_ms"]:
-                row["verify_ratio"] = row["verify_ms"] / plain[size]
+            if kind == "spec" and step and step.value and verify and verify.value:
+                row |= spans("verify_ratio", quotient(verify, step))
             rows.append(row)
     return pl.DataFrame(rows, schema=_summary_schema())
 
 
 def _summary(kind: str, batch_size: int, windows: pl.DataFrame) -> dict[str, Any]:
-    cycle, host = weighted(windows, "cycle_ms"), weighted(windows, "host_ms")
-    share = host / cycle if host is not None and cycle else None
+    share = _share(windows)
     return {
         "kind": kind,
         "batch_size": batch_size,
         "windows": len(windows),
         "rounds": int(windows["n"].sum()),
-        "cycle_ms": cycle,
-        "verify_ms": weighted(windows, "verify_ms" if kind == "spec" else "fwd_ms"),
-        "host_ms": host,
-        "host_share": share,
-        "host_bound": share >= HOST_BOUND if share is not None else None,
+        "cycle_ms": weighted(windows, "cycle_ms"),
+        "host_ms": weighted(windows, "host_ms"),
+        **spans("host_share", share, 1.0),
+        "host_bound": share.value >= HOST_BOUND if share is not None else None,
         "tau": accept_length(windows) if kind == "spec" else 1.0,
-        "verify_ratio": None,
     }
 
 
-def _forwards(baseline_windows: pl.DataFrame) -> dict[int, float | None]:
+def _mean(windows: pl.DataFrame, column: str) -> Mean | None:
+    known = windows.drop_nulls(column)
+    return None if known.is_empty() else mean(_numbers(known, column), _numbers(known, "n"), _runs(known))
+
+
+def _share(windows: pl.DataFrame) -> Mean | None:
+    """Host time as a part of the cycle."""
+    known = windows.drop_nulls("host_ms")
+    if known.is_empty() or not known["cycle_ms"].sum():
+        return None
+    times = _numbers(known, "host_ms"), _numbers(known, "cycle_ms")
+    return ratio(*times, _numbers(known, "n"), _runs(known))
+
+
+def _forwards(baseline_windows: pl.DataFrame) -> dict[int, Mean | None]:
     plain = usual(baseline_windows, "decode")
-    return {int(str(size)): weighted(rows, "fwd_ms") for (size,), rows in plain.group_by("batch_size")}
+    return {int(str(size)): _mean(rows, "fwd_ms") for (size,), rows in plain.group_by("batch_size")}
 
 
 def _summary_schema() -> dict[str, Any]:
     import polars as pl
 
     counts = dict.fromkeys(("batch_size", "windows", "left_out", "rounds"), pl.Int64())
-    times = dict.fromkeys(("cycle_ms", "verify_ms", "host_ms", "host_share"), pl.Float64())
+    times = ("cycle_ms", *columns("verify_ms"), "host_ms", *columns("host_share"))
     return {
         "kind": pl.String(),
         **counts,
-        **times,
+        **dict.fromkeys(times, pl.Float64()),
         "host_bound": pl.Boolean(),
         "tau": pl.Float64(),
-        "verify_ratio": pl.Float64(),
+        **dict.fromkeys(columns("verify_ratio"), pl.Float64()),
     }

@@ -86,6 +86,11 @@ class Part:
         offsets: Floats = member.windows.round_ms / expected - 1
         return offsets
 
+    @property
+    def ranks(self) -> int:
+        """Data-parallel ranks that print windows of their own."""
+        return max(len(np.unique(member.windows.rank)) for member in self.members)
+
     @cached_property
     def correlation(self) -> float | None:
         """Lag-1 autocorrelation of the round time's residuals; None where there are too few windows."""

@@ -43,6 +43,12 @@ class Draft:
     survival_draws: Floats  # resamples x steps
     step_draws: Floats
 
+    @property
+    def first(self) -> tuple[float, float]:
+        """95 % interval of P(accepted >= 1) over the windows it was counted in."""
+        low, high = np.quantile(self.survival_draws[:, 0], [0.025, 0.975])
+        return float(low), float(high)
+
 
 @dataclass(frozen=True)
 class StepCost:
@@ -77,7 +83,7 @@ def best_steps(
     steps than measured: the interval then reaches from no acceptance of the added steps to the best
     measured one), next_step_pays (marginal rule), best (among measured steps), step_ms, step_ms_lo and
     step_ms_hi (what a step costs, and its interval within the runs), step_from ('runs with 2 and 5 steps' or
-    'draft time'), draft_step_ms (one draft forward), refused
+    'draft time'), draft_step_ms (one draft forward) and its interval, those of tau and t_round_ms, refused
     (why there is no prediction; such rows have no steps).
     """
     import polars as pl
@@ -196,7 +202,12 @@ def _choices(
     step_lo, step_hi = _cost_interval(pair, cost)
     base |= {"step_ms": cost.ms, "step_ms_lo": step_lo, "step_ms_hi": step_hi, "step_from": cost.source}
     base["draft_step_ms"] = draft.step_ms if draft.steps > 1 else None
-    plain = {"steps": 0, "draft_tokens": 1, "tau": 1.0, "t_round_ms": pair.baseline.round_ms, "tau_star": 1.0}
+    base |= _ends("draft_step_ms", draft.step_draws if draft.steps > 1 else None, pair.confidence)
+    plain: dict[str, Any] = {"steps": 0, "draft_tokens": 1, "tau": 1.0, "tau_lo": 1.0, "tau_hi": 1.0}
+    plain |= {"t_round_ms": pair.baseline.round_ms, "tau_star": 1.0}
+    plain |= dict(
+        zip(("t_round_ms_lo", "t_round_ms_hi"), pair.t_base_ms.interval(pair.confidence), strict=True)
+    )
     rows = [base | plain | {"speedup": 1.0, "speedup_lo": 1.0, "speedup_hi": 1.0, "extrapolated": False}]
     for steps in range(1, draft.steps + extra + 1):
         row = base | _choice(draft, pair, cost, steps, survival, at_best)
@@ -216,8 +227,8 @@ def _choice(
     tau = 1.0 + float(survival[:steps].sum())
     round_ms = pair.candidate.round_ms + shift * cost.ms
     token_ms = pair.baseline.round_ms / pair.baseline.tau
-    low, high = _interval(draft, pair, cost, steps, at_best)
-    return {
+    low, high, more = _interval(draft, pair, cost, steps, at_best)
+    return more | {
         "steps": steps,
         "draft_tokens": steps + 1,
         "tau": tau,
@@ -238,7 +249,10 @@ def _cost_interval(pair: Pair, cost: StepCost) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _interval(draft: Draft, pair: Pair, cost: StepCost, steps: int, at_best: Floats) -> tuple[float, float]:
+def _interval(
+    draft: Draft, pair: Pair, cost: StepCost, steps: int, at_best: Floats
+) -> tuple[float, float, dict[str, float | None]]:
+    """Ends of the speedup, and those of the accept length and the round it is made of."""
     candidate, baseline = pair.candidate, pair.baseline
     wide = expansion(pair.confidence, min(candidate.log_ms[1], baseline.log_ms[1]))
     rounds = candidate.round_ms * np.exp(candidate.log_ms[0] * wide)
@@ -248,10 +262,21 @@ def _interval(draft: Draft, pair: Pair, cost: StepCost, steps: int, at_best: Flo
     taus = 1.0 + draft.survival_draws[:, :steps].sum(axis=1)
     hoped = float(at_best[: max(steps - draft.steps, 0)].sum())
     tail = 0.5 - pair.confidence / 2
+    ends = _ends("t_round_ms", rounds, pair.confidence) | {
+        "tau_lo": float(np.quantile(taus, tail)),
+        "tau_hi": float(np.quantile(taus, 1 - tail)) + hoped,
+    }
     return (
         float(np.quantile(taus / rounds * tokens, tail)),
         float(np.quantile((taus + hoped) / rounds * tokens, 1 - tail)),
+        ends,
     )
+
+
+def _ends(name: str, draws: Floats | None, confidence: float) -> dict[str, float | None]:
+    tail = 0.5 - confidence / 2
+    low, high = (None, None) if draws is None else np.quantile(draws, [tail, 1 - tail]).tolist()
+    return {f"{name}_lo": low, f"{name}_hi": high}
 
 
 def _schema() -> dict[str, Any]:
@@ -269,6 +294,7 @@ def _schema() -> dict[str, Any]:
         "best": pl.Boolean(),
         **dict.fromkeys(("step_ms", "step_ms_lo", "step_ms_hi"), pl.Float64()),
         "step_from": pl.String(),
-        "draft_step_ms": pl.Float64(),
+        **dict.fromkeys(("draft_step_ms", "draft_step_ms_lo", "draft_step_ms_hi"), pl.Float64()),
+        **dict.fromkeys(("tau_lo", "tau_hi", "t_round_ms_lo", "t_round_ms_hi"), pl.Float64()),
         "refused": pl.String(),
     }

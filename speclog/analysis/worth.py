@@ -42,8 +42,28 @@ class Effect:
     gain: Span
     batch_size: int
     context: float
-    without_ms: float
-    with_ms: float
+    without: Span
+    with_it: Span
+
+    @property
+    def without_ms(self) -> float:
+        """Round time without the setting."""
+        return self.without.value
+
+    @property
+    def with_ms(self) -> float:
+        """Round time with the setting."""
+        return self.with_it.value
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One arm at a batch size and context: round time in ms, and throughput in tok/s over its DP ranks."""
+
+    batch_size: int
+    context: float
+    round_ms: Span
+    tok_s: Span
 
 
 @dataclass(frozen=True)
@@ -64,14 +84,24 @@ class Acceptance:
 class Adjusted:
     """An estimate, never a verdict: the candidate under the other setting, where nobody ran it.
 
-    ``round_ms`` and ``speedup`` hold if the candidate gained as much as the baseline did; ``if_no_gain`` is
-    the speedup if it gained nothing, ``needed_gain`` what it must gain at least to draw level.
+    ``round_ms`` and ``speedup`` hold if the candidate gained as much as the baseline did; ``no_gain`` is the
+    speedup if it gained nothing, ``needed`` what it must gain at least to draw level.
     """
 
     round_ms: Span
     speedup: Span
-    if_no_gain: float
-    needed_gain: float
+    no_gain: Span
+    needed: Span
+
+    @property
+    def if_no_gain(self) -> float:
+        """The speedup if the candidate gained nothing."""
+        return self.no_gain.value
+
+    @property
+    def needed_gain(self) -> float:
+        """What the candidate must gain to draw level."""
+        return self.needed.value
 
 
 def span(estimate: Estimate, kind: str, confidence: float = 0.95) -> Span:
@@ -85,8 +115,27 @@ def effect(without: Side, with_it: Side, batch_size: int, *, confidence: float =
     if isinstance(read, str):
         return read
     gain = contrast(read.arms, (1, -1), confidence=confidence)
-    times = (arm.round_ms for arm in read.arms)
+    times = (span(contrast([arm], [1], confidence=confidence), kind, confidence)
+             for arm, kind in zip(read.arms, read.kinds, strict=True))  # fmt: skip
     return Effect(span(gain, read.kind, confidence), batch_size, read.context, *times)
+
+
+def readings(cells: Sequence[Side], batch_size: int, *, confidence: float = 0.95) -> list[Reading] | str:
+    """Round time and throughput of each cell at the context all share, or why they cannot be said.
+
+    Throughput: ``b * tau / t`` of a data-parallel rank, times the ranks (docs/break-even.md).
+    """
+    read = together(cells, batch_size)
+    if isinstance(read, str):
+        return read
+    made = []
+    for arm, part, kind in zip(read.arms, read.parts, read.kinds, strict=True):
+        ms = span(contrast([arm], [1], confidence=confidence), kind, confidence)
+        speed = span(contrast([arm], [1], confidence=confidence, quantity="speed"), kind, confidence)
+        scale = 1000.0 * batch_size * part.ranks
+        tok_s = Span(scale * speed.value, scale * speed.low, scale * speed.high, kind)
+        made.append(Reading(batch_size, read.context, ms, tok_s))
+    return made
 
 
 def interaction(cells: Sequence[Side], batch_size: int, *, confidence: float = 0.95) -> Span | str:
@@ -129,14 +178,17 @@ def adjusted(
     round_ms = contrast(read.arms, (1, -1, 1), confidence=confidence)
     return Adjusted(
         span(round_ms, read.kind, confidence),
-        _alike(read, confidence),
-        read.arms[0].tau / read.arms[1].tau * read.arms[2].round_ms / read.arms[0].round_ms,
-        read.arms[0].round_ms / read.arms[2].round_ms * read.arms[1].tau / read.arms[0].tau,
+        _faster(read, (1, -1, 0), confidence),
+        _faster(read, (1, 0, -1), confidence),
+        _faster(read, (-1, 0, 1), confidence),
     )
 
 
-def _alike(read: Together, confidence: float) -> Span:
-    speedup = contrast(read.arms[:2], (1, -1), confidence=confidence, quantity="speed")
+def _faster(read: Together, weights: Sequence[float], confidence: float) -> Span:
+    """The product of the arms' speeds by weights; an arm that weighs nothing does not count."""
+    counted = [weight for weight in weights if weight]
+    arms = [arm for arm, weight in zip(read.arms, weights, strict=True) if weight]
+    speedup = contrast(arms, counted, confidence=confidence, quantity="speed")
     return span(speedup, read.kind, confidence)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from speclog.analysis.chi_square import deviation_interval
 from speclog.report import numbers, words
 from speclog.report.charts import concurrency, steps
 from speclog.report.model import Answer, Factor, Level, Pair, Row, Run, Section
@@ -127,21 +128,32 @@ def _missed(run: Run, level: Level, predicted: Sequence[Row]) -> str:
         return ""
     if row["speedup_lo"] <= span[1] and row["speedup_hi"] >= span[0]:
         return ""
-    off = abs(row["speedup"] / level.speedup - 1)
+    off = sorted([row["speedup"] / level.speedup, row["speedup_lo"] / span[1], row["speedup_hi"] / span[0]])
+    apart = [100 * abs(one - 1) for one in off]
     said = numbers.percent_with(row["speedup"], row["speedup_lo"], row["speedup_hi"])
+    taus = [numbers.with_span(row["tau"], row["tau_lo"], row["tau_hi"])]
+    taus += [numbers.with_span(level.tau, level.tau_lo, level.tau_hi)]
+    rounds = [numbers.with_span(row["t_round_ms"], row["t_round_ms_lo"], row["t_round_ms_hi"])]
+    rounds += [numbers.with_span(level.t_spec_ms, level.t_spec_ms_lo, level.t_spec_ms_hi)]
     return (
         f" The prediction missed it: {said} predicted, so prediction and measurement differ by "
-        f"{100 * off:.1f} % (accept length {numbers.fixed(row['tau'])} predicted, {numbers.fixed(level.tau)} "
-        f"measured; round {numbers.ms(row['t_round_ms'])} and {numbers.ms(level.t_spec_ms)} ms). "
+        f"{apart[1]:.1f} % ({min(apart):.1f} to {max(apart):.1f} %; accept length {taus[0]} predicted, "
+        f"{taus[1]} measured; round {rounds[0]} and {rounds[1]} ms; all within-run). "
         "Not in the prediction: that the drafts of another run are accepted otherwise, and what two starts "
         "differ by."
     )
 
 
-def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None]]) -> Answer:
-    """What break-even asks of the draft model at each batch size."""
+Ends = tuple[float | None, float | None]
+
+
+def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends | None]]) -> Answer:
+    """What break-even asks of the draft model at each batch size.
+
+    ``found``: the level, what it asks, and the interval of the measured first position (None: not profiled).
+    """
     question = "How good must the draft model be?"
-    parts = [(level, need, _need(level, need)) for level, need in found if need is not None]
+    parts = [(level, need, first) for level, need, first in found if need is not None]
     if not parts:
         why = "no level with a number, or topk above 1"
         return Answer("draft", question, why_not=why, anchor="f-better-draft")
@@ -154,27 +166,33 @@ def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None]]) -> An
             "basis": need.basis,
             "survival": list(need.now),
             "survival_needed": list(need.needed) if need.needed else None,
+            "factor_lo": need.factor_lo,
+            "factor_hi": need.factor_hi,
+            "interval_kind": level.interval_kind,
         }
         for level, need, _ in parts
     )
-    said = " ".join(text for _, _, text in parts)
+    said = " ".join(_need(level, need, first) for level, need, first in parts)
     basis = parts[0][1].basis
     note = "" if basis == "measured" else " Positions taken to be accepted alike: the run was not profiled."
     return Answer("draft", question, f"{if_equal(pair)}{said}{note}", rows=rows, anchor="f-better-draft")
 
 
-def _need(level: Level, need: Needed) -> str:
+def _need(level: Level, need: Needed, first: Ends | None) -> str:
     where = f"At batch {level.batch_size}"
-    tau, star = numbers.fixed(need.tau), numbers.fixed(need.tau_needed)
+    tau = numbers.with_span(need.tau, level.tau_lo, level.tau_hi)
+    star = numbers.with_span(need.tau_needed, level.tau_star_lo, level.tau_star_hi)
     if need.factor is None or need.needed is None:
         most = f"all {need.steps} drafts accepted give {need.steps + 1}"
         why = most if need.tau_needed > need.steps + 1 else "even if every position ever accepted always were"
         return f"{where} no draft model would do: break-even {star}, {why}."
-    first = f"first position {100 * need.now[0]:.0f} % → {100 * need.needed[0]:.0f} %"
+    factor = f"×{numbers.with_span(need.factor, need.factor_lo, need.factor_hi)}, {level.interval_kind}"
+    held = numbers.share_with_span(need.now[0], *first) if first else numbers.share(need.now[0])
+    chain = f"first position {held} → {numbers.share_with_span(need.needed[0], *need.first)}"
     if need.factor <= 1:
         return (
             f"{where} it is good enough: {tau} against break-even {star}. It pays until every acceptance "
-            f"falls to ×{need.factor:.2f} ({first})."
+            f"falls to {factor} ({chain})."
         )
     last = (
         ""
@@ -183,18 +201,20 @@ def _need(level: Level, need: Needed) -> str:
     )
     return (
         f"{where} its accept length must rise from {tau} to {star} (+{need.tau_needed - need.tau:.2f}): "
-        f"every position's acceptance ×{need.factor:.2f} ({first}{last})."
+        f"every position's acceptance {factor} ({chain}{last})."
     )
 
 
-def published(judged: Sequence[Judgement]) -> Answer | None:
-    """The accept length beside published ones of the same model; None where none is known."""
+def published(judged: Sequence[Judgement], level: Level) -> Answer | None:
+    """The accept length of a level beside published ones of the same model; None where none is known."""
     found = [(one.flag, one.text, one.curve.source) for one in judged]
     if not found:
         return None
     flags = {flag for flag, _, _ in found}
     lead = "The draft looks broken: " if flags == {"broken draft"} else ""
     text = f"{lead}{'; '.join(text.split(': ')[0] if lead else text for _, text, _ in found)}."
+    span = numbers.between(level.tau_lo, level.tau_hi)
+    text += f" Measured: {span}, {level.interval_kind}; published without an interval."
     text += f" Sources: {'; '.join(dict.fromkeys(source for _, _, source in found))}."
     rows = tuple({"flag": flag, "text": text, "source": source} for flag, text, source in found)
     question = "Does the draft reach what others published?"
@@ -206,13 +226,18 @@ def routing(rows: Sequence[Row], over: str) -> Answer | None:
     if not rows:
         return None
     said = [
-        f"At batch {row['batch_size']} verify takes ×{row['verify_ratio']:.2f} of {over}, and its tokens "
+        f"At batch {row['batch_size']} verify takes ×{_verify(row)} of {over}, and its tokens "
         f"touch {row['experts_verify']:.0f} experts where a step touches {row['experts_step']:.0f} "
         f"(×{row['routing_ratio']:.2f}, routed evenly): {row['reading']}."
         for row in rows
     ]
     return Answer("experts", "Is it routing or communication?", " ".join(said), rows=tuple(rows),
                   anchor="f-experts")  # fmt: skip
+
+
+def _verify(row: Row) -> str:
+    span = numbers.with_span(row["verify_ratio"], row.get("verify_ratio_lo"), row.get("verify_ratio_hi"))
+    return f"{span.removesuffix(')')}, within-run)"
 
 
 def pace(rows: Sequence[Row]) -> Answer | None:
@@ -222,12 +247,14 @@ def pace(rows: Sequence[Row]) -> Answer | None:
         return None
     bound = [row for row in known if row["host_bound"]]
     shares = ", ".join(
-        f"{100 * row['host_share']:.0f} % at batch {row['batch_size']} ({row['kind']})" for row in known
+        f"{numbers.share_with_span(row['host_share'], row['host_share_lo'], row['host_share_hi'])} at batch "
+        f"{row['batch_size']} in {'rounds' if row['kind'] == 'spec' else 'plain steps'}"
+        for row in known
     )
     text = (
-        f"Yes: host time fills the round ({shares}). Draft steps then look cheaper than they are."
+        f"Yes: host time fills the round ({shares}; within-run). Draft steps then look cheaper than they are."
         if bound
-        else f"No: host time is a part of the round ({shares})."
+        else f"No: host time is a part of the round ({shares}; within-run)."
     )
     left = sum(row["left_out"] for row in known)
     text += f" Profile windows left out as unusual: {left}." if left else ""
@@ -267,12 +294,19 @@ def starts(pair: Pair, scatter: tuple[float, float] | None) -> Answer | None:
             "nobody started either server twice (speclog launch PROFILE --repeat 3): intervals are within-run"
         )
         return Answer("starts", question, why_not=why, anchor="f-interval")
-    sd, pairs = scatter
+    sd, dof = scatter
+    low, high = deviation_interval(sd, dof)
     text = (
-        f"Starts of one server differ by {100 * sd:.2f} % in round time at batch {level.batch_size} "
-        f"(standard deviation, from {numbers.count(int(pairs), 'pair')} of starts); {_held(pair)}."
+        f"Starts of one server differ by {100 * sd:.2f} % ({100 * low:.2f} to {100 * high:.2f} %) in round "
+        f"time at batch {level.batch_size} (standard deviation, {_freedom(dof)}); {_held(pair)}."
     )
-    return Answer("starts", question, text, value=sd, kind="between-run", anchor="f-interval")
+    return Answer(
+        "starts", question, text, value=sd, low=low, high=high, kind="between-run", anchor="f-interval"
+    )
+
+
+def _freedom(dof: float) -> str:
+    return f"from {numbers.count(int(dof), 'degree')} of freedom"
 
 
 def _held(pair: Pair) -> str:

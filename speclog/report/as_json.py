@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speclog.console import clean_json
 from speclog.report.model import Absent, Chart, Data, Pair, Report, Run, Section
+
+if TYPE_CHECKING:
+    from speclog.analysis.worth import Reading
 
 SCHEMA_VERSION = 1
 """Raised when a key changes its meaning or goes away; new keys may come without it."""
@@ -74,9 +77,28 @@ def _section(section: Section) -> dict[str, Any]:
 
 
 def _cells(section: Section) -> list[dict[str, Any]]:
-    """The 2x2 of treatment and confounder: run_ids by arm and setting, none for the missing run."""
-    cells = section.attribution.cells if section.attribution else {}
-    return [{"arm": arm, "setting": setting, "runs": list(runs)} for (arm, setting), runs in cells.items()]
+    """The 2x2 of treatment and confounder: runs by arm and setting, none for the missing run."""
+    found = section.attribution
+    if found is None:
+        return []
+    read = {} if isinstance(found.readings, str) else found.readings
+    return [
+        {"arm": arm, "setting": setting, "runs": list(runs)} | _reading(read.get((arm, setting)))
+        for (arm, setting), runs in found.cells.items()
+    ]
+
+
+def _reading(read: Reading | None) -> dict[str, Any]:
+    """What a cell measured, null where it is missing or shares no context with the others."""
+    told = None if read is None else asdict(read)
+    spans = {name: told[name] if told else {} for name in ("tok_s", "round_ms")}
+    ends = {"": "value", "_lo": "low", "_hi": "high"}
+    return {
+        "batch_size": told and told["batch_size"],
+        "context": told and told["context"],
+        **{f"{name}{end}": span.get(key) for name, span in spans.items() for end, key in ends.items()},
+        "interval_kind": told and told["tok_s"]["kind"],
+    }
 
 
 def _pair(pair: Pair) -> dict[str, Any]:

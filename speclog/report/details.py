@@ -119,12 +119,14 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     predicted, better_steps = found.steps(section)
     lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
     phases = sources.of_runs("*", "phase", [pair.candidate])
-    histogram = _histogram(store, pair.candidate)
+    counted = _histograms(store, pair.candidate)
+    histogram = [sum(column) for column in zip(*counted, strict=True)]
     windows = None if sum(histogram) else sides.windows(pair.candidate)
     accepted = acceptance.chart(
         pair.candidate,
         histogram,
         () if windows is None else plain(windows.select("tau", "running_req", "excluded")),
+        _survived(counted),
     )
     columns, view = (
         ("steps, acc_hist", "profile_window") if sum(histogram) else ("tau, excluded", "decode_window")
@@ -162,16 +164,38 @@ def _bill(section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent
     from speclog.analysis.phases import bill as phase_bill
 
     steps = {level.batch_size: level.t_base_ms for level in pair.levels if level.t_base_ms is not None}
+    spans = {
+        level.batch_size: (level.t_base_ms_lo, level.t_base_ms_hi)
+        for level in pair.levels
+        if level.t_base_ms_lo is not None and level.t_base_ms_hi is not None
+    }
     if not profile.is_empty():
-        section.bill = [row for row in plain(phase_bill(profile, steps)) if row["tokens"] is not None]
+        billed = plain(phase_bill(profile, steps, spans))
+        section.bill = [row for row in billed if row["tokens"] is not None]
     return bill.chart(pair, section.bill)
 
 
-def _histogram(store: Store, run: Run) -> Sequence[int]:
+def _histograms(store: Store, run: Run) -> list[list[int]]:
+    """Request-rounds by accepted drafts, a row a profiled window in log order, all equally long."""
     found = store.rows(
         "SELECT acc_hist FROM profile_window WHERE run_id = ? AND kind = 'spec' AND acc_hist IS NOT NULL "
-        "AND NOT coalesce(warmup, false)",
+        "AND NOT coalesce(warmup, false) ORDER BY source_index, line_no",
         [run.run_id],
     )
     longest = max((len(row[0]) for row in found), default=0)
-    return [sum(row[0][i] for row in found if i < len(row[0])) for i in range(longest)]
+    return [[*row[0], *[0] * (longest - len(row[0]))] for row in found]
+
+
+def _survived(counted: Sequence[Sequence[int]]) -> list[Row]:
+    """The interval of each position's survival over the windows it was counted in."""
+    import numpy as np
+
+    from speclog.analysis.window_mean import ratio, spans
+
+    if not sum(map(sum, counted)):
+        return []
+    table = np.array(counted, dtype=float)
+    at_least = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
+    ones = np.ones(len(table))
+    found = [ratio(100 * survived, at_least[:, 0], ones) for survived in at_least.T]
+    return [spans("survival_pct", one, 100.0) for one in found]

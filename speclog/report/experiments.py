@@ -61,9 +61,14 @@ def _missing_baseline(section: Section, naive: Pair) -> Missing | None:
         return None
     target = None
     if level is not None and level.tau is not None and level.t_spec_ms is not None:
+        ends = [
+            None if ms is None or not tau else ms / tau
+            for ms, tau in ((level.t_spec_ms_lo, level.tau_hi), (level.t_spec_ms_hi, level.tau_lo))
+        ]
         target = (
             f"{section.run.name} pays at batch {level.batch_size} if its step takes longer than "
-            f"{numbers.ms(level.t_spec_ms / level.tau)} ms (round over accept length)."
+            f"{numbers.with_span(level.t_spec_ms / level.tau, *ends)} ms (round over accept length; interval "
+            f"{level.interval_kind})."
         )
     return Missing(
         title=f"The run nobody has made: no speculation with the settings of {section.run.name}.",
@@ -78,17 +83,24 @@ def _target(naive: Pair, estimate: Adjusted | str | None) -> str | None:
     level = naive.main_level
     if level is None or level.tau is None or level.t_base_ms is None or level.t_spec_ms is None:
         return None
-    allowed_ms, tau = level.tau * level.t_base_ms, numbers.fixed(level.tau)
+    ends = [
+        None if tau is None or ms is None else tau * ms
+        for tau, ms in ((level.tau_lo, level.t_base_ms_lo), (level.tau_hi, level.t_base_ms_hi))
+    ]
+    allowed = numbers.with_span(level.tau * level.t_base_ms, *ends)
+    took = numbers.with_span(level.t_spec_ms, level.t_spec_ms_lo, level.t_spec_ms_hi)
     said = (
-        f"beat {naive.baseline.name} at batch {level.batch_size}: rounds under {numbers.ms(allowed_ms)} ms "
-        f"at accept length {tau} (it took {numbers.ms(level.t_spec_ms)} ms without those settings)."
+        f"beat {naive.baseline.name} at batch {level.batch_size}: rounds under {allowed} ms at accept length "
+        f"{numbers.with_span(level.tau, level.tau_lo, level.tau_hi)} (it took {took} ms without those "
+        f"settings; intervals {level.interval_kind})."
     )
     if estimate is None or isinstance(estimate, str):
         return said
+    span = estimate.round_ms
     return (
         f"{said} Estimate, not a result: if the settings helped it as much as the baseline, its round would "
-        f"take {numbers.ms(estimate.round_ms.value)} ms, {percent_of(estimate.speedup)}; both "
-        f"arms need not gain alike, and it must gain at least ×{estimate.needed_gain:.2f}."
+        f"take {numbers.with_span(span.value, span.low, span.high)} ms, {percent_of(estimate.speedup)}; both "
+        f"arms need not gain alike, and it must gain at least {told(estimate.needed)}."
     )
 
 
@@ -140,19 +152,28 @@ def two_by_two(store: Store, section: Section, known: Mapping[str, Run]) -> Char
         return None
     arms = {BASELINE: "no speculation", CANDIDATE: section.run.short_treatment}
     settings = {WITHOUT: fair.baseline.name if fair else section.run.name, WITH: naive.baseline.name}
-    sql = "SELECT * FROM level WHERE list_contains(?, run_id) AND batch_size = ? AND n_clean > 0"
     measured = [run_id for ids in found.cells.values() for run_id in ids]
-    levels = {row["run_id"]: row for row in rows.query(store, sql, [measured, found.batch_size])}
-    cells = [
+    medians = _medians(store, measured, found.batch_size) if isinstance(found.readings, str) else {}
+    section.cells = [
         {"setting": f"as in {settings[setting]}", "arm": arms[arm], "run": "nobody made this run"}
-        | _cell(levels, [known[run_id] for run_id in found.cells[arm, setting]])
+        | _cell(found, (arm, setting), [known[run_id] for run_id in found.cells[arm, setting]], medians)
         for setting in (WITHOUT, WITH)
         for arm in (BASELINE, CANDIDATE)
     ]
+    gains = {arms[arm]: told(one.gain) for arm, one in found.effects.items() if isinstance(one, Effect)}
     chart = interaction.chart(
-        (fair or naive).key, words.name_factors(naive.confounders()), cells, found.batch_size
+        (fair or naive).key,
+        words.name_factors(naive.confounders()),
+        section.cells,
+        found.batch_size,
+        gains=gains,
+        without=found.readings if isinstance(found.readings, str) else "",
     )
-    return _from_levels(chart, [known[run_id] for run_id in measured], found.batch_size)
+    runs = [known[run_id] for run_id in measured]
+    if isinstance(found.readings, str):
+        return _from_levels(chart, runs, found.batch_size)
+    context = next(iter(found.readings.values())).context
+    return sources.sourced(chart, "f-worth", sources.at_context(runs, found.batch_size, context))
 
 
 def _from_levels(chart: Chart | Absent, runs: Sequence[Run], batch_size: int) -> Chart | Absent:
@@ -161,12 +182,27 @@ def _from_levels(chart: Chart | Absent, runs: Sequence[Run], batch_size: int) ->
     return sources.sourced(chart, "f-round", source)
 
 
-def _cell(levels: Mapping[str, Row], runs: Sequence[Run]) -> Row:
-    """What a cell of the chart shows: its first run, and how many repeats there are."""
+def _medians(store: Store, run_ids: Sequence[str], batch_size: int) -> dict[str, Row]:
+    """What is shown of runs that share no context: medians of their clean windows."""
+    sql = "SELECT run_id, tok_s, round_ms FROM level WHERE list_contains(?, run_id) AND batch_size = ?"
+    found = rows.query(store, f"{sql} AND n_clean > 0", [run_ids, batch_size])
+    return {row.pop("run_id"): row for row in found}
+
+
+def _cell(found: Attribution, cell: tuple[str, str], runs: Sequence[Run], medians: Mapping[str, Row]) -> Row:
+    """What a cell shows: its runs, pooled, at the context of all cells; else its first run's medians."""
     if not runs:
         return {}
     more = f" and {numbers.count(len(runs) - 1, 'repeat')}" if len(runs) > 1 else ""
-    return {**levels.get(runs[0].run_id, {}), "run": f"{runs[0].name}{more}"}
+    named = {"run": f"{runs[0].name}{more}", "runs": [run.run_id for run in runs]}
+    if isinstance(found.readings, str):
+        return named | medians.get(runs[0].run_id, {})
+    read = found.readings[cell]
+    spans = {"tok_s": read.tok_s, "round_ms": read.round_ms}
+    ends = {f"{name}_lo": one.low for name, one in spans.items()}
+    ends |= {f"{name}_hi": one.high for name, one in spans.items()}
+    values = {name: one.value for name, one in spans.items()}
+    return named | values | ends | {"interval_kind": read.tok_s.kind, "context": read.context}
 
 
 def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Absent:

@@ -119,15 +119,21 @@ def _product(found: Decomposition) -> str:
     told = " · ".join(f"{term.name.replace('_', ' ')} {_times(term)}" for term in found.terms)
     return (
         f"{_times(found.total)} in decode throughput ({found.tok_s_candidate:.1f} against "
-        f"{found.tok_s_baseline:.1f} tok/s over whole runs) = {told}."
+        f"{found.tok_s_baseline:.1f} tok/s over whole runs) = {told}; intervals within-run."
     )
 
 
 def _times(term: Term) -> str:
     """A term as a factor with its interval, where it has one."""
     if not isfinite(term.low) or not isfinite(term.high):
-        return f"×{term.factor:.2f}"
-    return f"×{term.factor:.2f} ({exp(term.low):.2f} to {exp(term.high):.2f})"
+        return f"×{term.factor:.2f} (no interval)"
+    return f"×{numbers.with_span(term.factor, exp(term.low), exp(term.high))}"
+
+
+def _ms(span: Span) -> str:
+    """A round time with its interval: ``15.91 ms (15.84 to 15.98)``."""
+    said = numbers.ms(span.value, low=span.low, high=span.high)
+    return f"{said} ms ({numbers.between(span.low, span.high)})"
 
 
 def _answers(found: Attribution, naive: Pair, known: Mapping[str, Run]) -> list[Answer]:
@@ -149,6 +155,8 @@ def _gains(found: Attribution, what: str, batch: str, known: Mapping[str, Run]) 
         for (a, b), one in found.pairs.items()
         if not isinstance(one, str)
     ]
+    said = [f"{known[b].name} {told(one.gain)}" for (_, b), one in found.pairs.items()
+            if not isinstance(one, str)]  # fmt: skip
     made = []
     for arm, title in ((BASELINE, "on the baseline"), (CANDIDATE, "on the candidate")):
         gain = found.effects[arm]
@@ -156,11 +164,10 @@ def _gains(found: Attribution, what: str, batch: str, known: Mapping[str, Run]) 
         if isinstance(gain, str):
             made.append(Answer(key, question, why_not=gain))
             continue
-        times = f"{numbers.ms(gain.without_ms)} ms a round without, {numbers.ms(gain.with_ms)} with"
+        times = f"{_ms(gain.without)} a round without, {_ms(gain.with_it)} with"
         text = f"{told(gain.gain)} {batch}: {times}."
         if arm == BASELINE and len(rows) > 1:
-            each = ", ".join(f"{row['with']} ×{row['value']:.2f}" for row in rows)
-            text += f" By pair of runs: {each}."
+            text += f" By pair of runs: {', '.join(said)}."
         made.append(
             Answer(key, question, text, rows=tuple(rows) if arm == BASELINE else (), **_span(gain.gain))
         )
@@ -199,18 +206,16 @@ def _adjusted(found: Adjusted | str, naive: Pair, batch: str) -> list[Answer]:
     question = f"What would the candidate do with the settings of {naive.baseline.name}?"
     if isinstance(found, str):
         return []
-    ms = f"{numbers.ms(found.round_ms.value)} ms ({numbers.between(found.round_ms.low, found.round_ms.high)})"
     text = (
         f"≈ {percent_of(found.speedup)} over {naive.baseline.name} {batch}, "
-        f"its round ≈ {ms}: {CAVEAT}. If it gained nothing: {numbers.percent(found.if_no_gain)}; "
-        f"it must gain at least ×{found.needed_gain:.2f} to draw level."
+        f"its round ≈ {_ms(found.round_ms)}: {CAVEAT}. If it gained nothing: {percent_of(found.no_gain)}; "
+        f"it must gain at least {told(found.needed)} to draw level."
     )
+    spans = {"round_ms": found.round_ms, "if_no_gain": found.no_gain, "needed_gain": found.needed}
     rows = {
-        "round_ms": found.round_ms.value,
-        "round_ms_lo": found.round_ms.low,
-        "round_ms_hi": found.round_ms.high,
-        "if_no_gain": found.if_no_gain,
-        "needed_gain": found.needed_gain,
+        f"{name}{end}": value
+        for name, span in spans.items()
+        for end, value in (("", span.value), ("_lo", span.low), ("_hi", span.high))
     }
     return [Answer("adjusted", question, text, estimate=True, rows=(rows,), **_span(found.speedup))]
 
@@ -227,10 +232,10 @@ def _shares(found: Attribution, batch: str) -> Answer:
 def told(span: Span) -> str:
     """``×1.41 ± 0.01 (within-run)``; an interval far from symmetric is written out."""
     half, low, high = (span.high - span.low) / 2, span.value - span.low, span.high - span.value
-    digits = 2 if half >= 0.01 else 3
+    value = numbers.fixed(span.value, low=span.low, high=span.high)
     if max(low, high) > 1.5 * min(low, high):
-        return f"×{span.value:.{digits}f} ({span.low:.{digits}f} to {span.high:.{digits}f}, {span.kind})"
-    return f"×{span.value:.{digits}f} ± {half:.{digits}f} ({span.kind})"
+        return f"×{value} ({numbers.between(span.low, span.high)}, {span.kind})"
+    return f"×{value} ± {numbers.fixed(half, low=span.low, high=span.high)} ({span.kind})"
 
 
 def percent_of(span: Span) -> str:

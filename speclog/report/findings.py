@@ -88,9 +88,16 @@ class Findings:
         for level in self.pair.levels:
             if run.topk != 1 or not run.steps or level.tau is None or level.tau_star is None:
                 continue
-            draft = None if windows is None else draft_of(windows.filter(batch_size=level.batch_size), 1, 0)
+            draft = (
+                None
+                if windows is None
+                else draft_of(windows.filter(batch_size=level.batch_size), self.candidate.resamples, 0)
+            )
             survival = None if draft is None or isinstance(draft, str) else draft.survival.tolist()
-            found.append((level, needed(level.tau, level.tau_star, run.steps, survival)))
+            ends = (level.speedup_lo, level.speedup_hi)
+            asked = needed(level.tau, level.tau_star, run.steps, survival, speedup=ends)
+            first = None if draft is None or isinstance(draft, str) else draft.first
+            found.append((level, asked, first))
         return advice.better_draft(self.pair, found)
 
     def published(self) -> Answer | None:
@@ -100,7 +107,7 @@ class Findings:
         run, level = self.pair.candidate, self.pair.main_level
         if run.topk != 1 or not run.steps or not run.model or level is None or level.tau is None:
             return None
-        return advice.published(judge(run.model, run.steps, level.tau))
+        return advice.published(judge(run.model, run.steps, level.tau), level)
 
     def routing(self) -> Answer | None:
         """Expert loads beside the verify ratio, where the model's config is known and the run profiled."""
@@ -118,15 +125,15 @@ class Findings:
         ratios, over = self._verify_ratios()
         return advice.routing(plain(overlay(experts, ratios, tokens)), over)
 
-    def _verify_ratios(self) -> tuple[dict[int, float], str]:
+    def _verify_ratios(self) -> tuple[dict[int, Row], str]:
         """Verify over a plain step's forward; over the whole step where the baseline was not profiled."""
         known = [row for row in self.summary() if row["kind"] == "spec" and row["verify_ms"]]
-        exact = {row["batch_size"]: row["verify_ratio"] for row in known if row["verify_ratio"]}
+        exact = {row["batch_size"]: row for row in known if row["verify_ratio"]}
         if exact:
             return exact, "a plain step's forward"
-        whole = {level.batch_size: level.t_base_ms for level in self.pair.levels if level.t_base_ms}
+        whole = {level.batch_size: level for level in self.pair.levels if level.t_base_ms}
         found = {
-            row["batch_size"]: row["verify_ms"] / whole[row["batch_size"]]
+            row["batch_size"]: _over_step(row, whole[row["batch_size"]])
             for row in known
             if row["batch_size"] in whole
         }
@@ -189,20 +196,31 @@ class Findings:
         from speclog.analysis.processes import process_scatter
 
         level = self.pair.main_level
-        groups = (self.kin.repeats(run) for run in (self.pair.candidate, self.pair.baseline))
+        groups = [self.kin.repeats(run) for run in (self.pair.candidate, self.pair.baseline)]
         pairs = [
             (self.sides.side([first]), self.sides.side([second]))
             for group in groups
             for first, second in combinations(group, 2)
         ]
         scatter = process_scatter(pairs, level.batch_size) if level is not None else None
-        return advice.starts(self.pair, scatter)
+        if scatter is None:
+            return advice.starts(self.pair, None)
+        sd, compared = scatter  # k starts are compared in k (k - 1) / 2 pairs, and differ in k - 1 ways
+        return advice.starts(self.pair, (sd, min(compared, sum(len(group) - 1 for group in groups))))
 
     def rest(self, section: Section) -> list[Answer]:
         """The other answers, in the order of the page."""
         answers = [self.draft(), self.published(), self.routing(), advice.pace(self.summary())]
         answers += [self.starts(), self.profiling()]
         return [answer for answer in answers if answer is not None]
+
+
+def _over_step(row: Row, level: Level) -> Row:
+    """Verify time over a plain step: the interval spans what the ends of both give."""
+    value = row["verify_ms"] / level.t_base_ms
+    ends = (row["verify_ms_lo"], level.t_base_ms_hi), (row["verify_ms_hi"], level.t_base_ms_lo)
+    low, high = (None if top is None or bottom is None else top / bottom for top, bottom in ends)
+    return {"verify_ratio": value, "verify_ratio_lo": low, "verify_ratio_hi": high}
 
 
 def pooled(pair: Pair, kin: Kin) -> Pair:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from speclog.report import numbers, words
-from speclog.report.model import Answer, Factor, Level, Pair, Report, Section
+from speclog.report.model import Answer, Factor, Level, Pair, Report, Row, Section
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$@])")
 
@@ -70,6 +70,8 @@ def _section(section: Section) -> list[str]:
             parts.append(_factors(found))
     if section.answers:
         parts.append(_table(["what the difference is made of", ""], map(_answer, section.answers)))
+    if section.cells:
+        parts += _cells(section)
     for missing in section.missing:
         parts.append(f"**{escape(missing.title)}** {escape(missing.why)}")
         parts.append(_block(missing.command))
@@ -105,6 +107,32 @@ def _doubts(pair: Pair) -> list[str]:
             f"Pooled with other starts of the same server: {escape(words.join(run.name for run in starts))}."
         )
     return found
+
+
+def _cells(section: Section) -> list[str]:
+    """The 2x2 of treatment and confounder: tok/s with its interval and the run, the missing one named."""
+    found = section.attribution
+    settings = list(dict.fromkeys(cell["setting"] for cell in section.cells))
+    arms = list(dict.fromkeys(cell["arm"] for cell in section.cells))
+    by_place = {(cell["setting"], cell["arm"]): _cell(cell) for cell in section.cells}
+    table = _table(
+        ["tok/s", *map(escape, arms)],
+        [[escape(setting), *(by_place[setting, arm] for arm in arms)] for setting in settings],
+    )
+    if found is None or isinstance(found.readings, str):
+        why = found.readings if found else "not measured"
+        return [table, f"Cells are medians over clean windows and have no interval: {escape(why)}."]
+    context = numbers.fixed(next(iter(found.readings.values())).context, 0)
+    return [table, f"All cells at batch {found.batch_size} and {context} tokens of context."]
+
+
+def _cell(cell: Row) -> str:
+    if cell.get("tok_s") is None:
+        return f"**{escape(cell['run'])}**"
+    kind = f" {cell['interval_kind']}" if cell.get("interval_kind") else ""
+    low, high = cell.get("tok_s_lo"), cell.get("tok_s_hi")
+    said = f"{numbers.tok_s(cell['tok_s'], low=low, high=high)} ({numbers.tok_s_between(low, high)}{kind})"
+    return f"{said}, {escape(cell['run'])}"
 
 
 def _answer(answer: Answer) -> list[str]:
@@ -157,11 +185,10 @@ def _level(level: Level) -> list[str]:
     return [
         str(level.batch_size),
         numbers.fixed(level.context, 0),
-        f"{numbers.fixed(level.tau)} ({numbers.between(level.tau_lo, level.tau_hi)})",
-        f"{numbers.fixed(level.tau_star)} ({numbers.between(level.tau_star_lo, level.tau_star_hi)})",
-        f"{numbers.signed(level.margin_tokens)} "
-        f"({numbers.between(level.margin_tokens_lo, level.margin_tokens_hi)})",
-        f"{numbers.signed(level.margin_ms)} ({numbers.between(level.margin_ms_lo, level.margin_ms_hi)})",
+        numbers.with_span(level.tau, level.tau_lo, level.tau_hi),
+        numbers.with_span(level.tau_star, level.tau_star_lo, level.tau_star_hi),
+        numbers.signed_with_span(level.margin_tokens, level.margin_tokens_lo, level.margin_tokens_hi),
+        numbers.signed_with_span(level.margin_ms, level.margin_ms_lo, level.margin_ms_hi),
         (_TIE if level.tie else "")
         + numbers.percent(level.speedup, low=level.speedup_lo, high=level.speedup_hi),
         f"{numbers.percent_between(level.speedup_lo, level.speedup_hi)} {level.interval_kind or ''}".strip(),

@@ -301,6 +301,8 @@ class Section:
     """How the baseline was chosen: the only fair one, the newest of several, repeats pooled ..."""
     attribution: Attribution | None = None
     answers: list[Answer] = field(default_factory=list)
+    cells: list[Row] = field(default_factory=list)
+    """The 2x2 of treatment and confounder as shown: setting, arm, run, tok_s and round_ms with intervals."""
     stale: list[str] = field(default_factory=list)
     advice: list[Answer] = field(default_factory=list)
     between: list[Row] = field(default_factory=list)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 UNKNOWN = "unknown"
+NARROW = 0.02
+"""Width of an interval from which on two digits after the point say it; a tenth of it: three."""
 _WORDS = (
     "no",
     "one",
@@ -20,30 +22,83 @@ _WORDS = (
 )
 
 
-def fixed(value: float | None, digits: int = 2) -> str:
-    """``1.877`` -> ``1.88``; None -> ``unknown``. A true minus sign, so that it reads aloud well."""
+def fixed(
+    value: float | None, digits: int | None = None, *, low: float | None = None, high: float | None = None
+) -> str:
+    """``1.877`` -> ``1.88``; None -> ``unknown``. A true minus sign, so that it reads aloud well.
+
+    With its interval it gets as many digits as `between` gives that.
+    """
     if value is None:
         return UNKNOWN
-    return f"{value:.{digits}f}".replace("-", "−")
+    return f"{value:.{_places(low, high) if digits is None else digits}f}".replace("-", "−")
 
 
-def signed(value: float | None, digits: int = 2) -> str:
+def signed(
+    value: float | None, digits: int | None = None, *, low: float | None = None, high: float | None = None
+) -> str:
     """As `fixed`, with a plus sign on positive numbers."""
     if value is None:
         return UNKNOWN
-    return f"{value:+.{digits}f}".replace("-", "−")
+    return f"{value:+.{_places(low, high) if digits is None else digits}f}".replace("-", "−")
 
 
-def ms(value: float | None) -> str:
-    """A time in ms to three significant digits or better."""
-    return fixed(value, 1 if value is not None and abs(value) >= 100 else 2)
+def ms(value: float | None, *, low: float | None = None, high: float | None = None) -> str:
+    """A time in ms to three significant digits or better; with its interval as `between` has it."""
+    digits = 1 if value is not None and abs(value) >= 100 and low is None else None
+    return fixed(value, digits, low=low, high=high)
 
 
-def between(low: float | None, high: float | None, digits: int = 2) -> str:
-    """An interval ``1.86 to 1.90``; None on either side -> ``no interval``."""
+def between(low: float | None, high: float | None, digits: int | None = None) -> str:
+    """An interval ``1.86 to 1.90``, a narrow one ``1.874 to 1.881``; None on either side: ``no interval``."""
     if low is None or high is None:
         return "no interval"
+    digits = _places(low, high) if digits is None else digits
     return f"{fixed(low, digits)} to {fixed(high, digits)}"
+
+
+def tok_s(value: float | None, *, low: float | None = None, high: float | None = None) -> str:
+    """A throughput: ``71.2``; with its interval as `tok_s_between` has it."""
+    return fixed(value, _tok_s_places(low, high))
+
+
+def tok_s_between(low: float | None, high: float | None) -> str:
+    """The interval of a throughput: ``70.9 to 71.4``, a narrow one ``62.79 to 62.87``."""
+    return between(low, high, _tok_s_places(low, high))
+
+
+def _tok_s_places(low: float | None, high: float | None) -> int:
+    return 2 if low is not None and high is not None and high - low < 10 * NARROW else 1
+
+
+def with_span(value: float | None, low: float | None, high: float | None) -> str:
+    """A number with its interval: ``1.88 (1.86 to 1.90)``."""
+    return f"{fixed(value, low=low, high=high)} ({between(low, high)})"
+
+
+def signed_with_span(value: float | None, low: float | None, high: float | None) -> str:
+    """As `with_span`, with a plus sign on a positive number: ``+0.25 (0.21 to 0.29)``."""
+    return f"{signed(value, low=low, high=high)} ({between(low, high)})"
+
+
+def share_with_span(value: float | None, low: float | None, high: float | None) -> str:
+    """A share of 1 in per cent with its interval: ``84 % (82 to 85 %)``, ``96.6 % (96.4 to 96.8 %)``."""
+    if value is None:
+        return UNKNOWN
+    if low is None or high is None:
+        return f"{share(value)} (no interval)"
+    if low == high:
+        return f"{share(value)} (the same in every window)"
+    digits = 0 if high - low >= NARROW else 1 if high - low >= NARROW / 10 else 2
+    return f"{100 * value:.{digits}f} % ({100 * low:.{digits}f} to {100 * high:.{digits}f} %)"
+
+
+def _places(low: float | None, high: float | None) -> int:
+    """Digits after the point: two, more where an interval is so narrow that its ends would look alike."""
+    if low is None or high is None or high - low >= NARROW:
+        return 2
+    steps = [place for place in (3, 4) if high - low >= NARROW / 10 ** (place - 2)]
+    return steps[0] if steps else 2  # the same in every window
 
 
 def percent(

@@ -49,6 +49,18 @@ def of_runs(columns: str, view: str, runs: Sequence[Run], batch_size: int | None
     return _sql(f"{columns} FROM {view} WHERE run_id IN ({ids}){at}")
 
 
+def at_context(runs: Sequence[Run], batch_size: int, context: float) -> str:
+    """Round time and throughput of some runs, read off their lines at one batch size and context."""
+    ids = ", ".join(_text(run.run_id) for run in runs)
+    line = f"(p.fit_a_ms + p.fit_c_ms_per_token * {context!r})"
+    return _sql(
+        f"l.run, {line} AS round_ms, 1000.0 * batch_size * l.dp_ranks * p.tau / {line} AS tok_s "
+        "FROM level_line AS p JOIN level AS l USING (run_id, batch_size) "
+        f"WHERE run_id IN ({ids}) AND batch_size = {batch_size} "
+        f"AND {context!r} BETWEEN p.context_min AND p.context_max"
+    )
+
+
 _FIRST = (
     "SELECT * FROM level WHERE n_clean > 0 "
     "QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY batch_size) = 1"

@@ -150,8 +150,9 @@ def interval_words(level: Level) -> str:
 
 
 def margin(level: Level) -> str:
-    """``margin +0.22 tokens at batch 1``."""
-    return f"margin {numbers.signed(level.margin_tokens)} tokens at batch {level.batch_size}"
+    """``margin +0.22 (0.18 to 0.26) tokens at batch 1``."""
+    ends = level.margin_tokens_lo, level.margin_tokens_hi
+    return f"margin {numbers.signed_with_span(level.margin_tokens, *ends)} tokens at batch {level.batch_size}"
 
 
 def seeming(pair: Pair) -> str:

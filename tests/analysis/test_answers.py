@@ -122,7 +122,7 @@ def test_what_break_even_asks_of_the_draft(page: dict[str, Any]) -> None:
     assert rows[8]["basis"] == "alike"
     assert rows[8]["tau_needed"] == pytest.approx(2.4, rel=0.01)
     assert 1 + sum(rows[8]["survival_needed"]) == pytest.approx(2.4, rel=0.01)
-    assert "At batch 8 its accept length must rise from 2.00 to 2.40 (+0.40)" in said["text"]
+    assert "At batch 8 its accept length must rise from 2.00 (2.00 to 2.00) to 2.40" in said["text"]
     assert "At batch 1 it is good enough" in said["text"]
 
 
@@ -174,7 +174,7 @@ def test_whatif_answers_on_the_command_line(target: str) -> None:
     assert "Switch it off between batch 4 and 8" in done.stderr
     done = ask(target, "--ask", "draft", "--format", "csv")
     assert done.stdout.splitlines()[0].startswith("batch_size,tau,tau_needed,factor,basis,survival")
-    assert "its accept length must rise from 2.00 to 2.40" in done.stderr
+    assert "its accept length must rise from 2.00 (2.00 to 2.00) to 2.40" in done.stderr
     done = ask(target, "--json")
     assert {row["step_from"] for row in json.loads(done.stdout) if row["steps"]} == {"draft time"}
     failed = ask(target, "--ask", "draft", "--format", "vllm")

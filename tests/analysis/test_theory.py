@@ -98,7 +98,9 @@ def test_experts_from_facts_and_their_reading() -> None:
     )
     assert moe.experts_of({"model.num_experts": "8"}) is None
     assert moe.experts_of({"model.n_routed_experts": "x", "model.num_experts_per_tok": "8"}) is None
-    table = moe.overlay(moe.Experts(384, 8), {1: 1.05, 8: 4.0, 16: 2.0}, 4)
+    table = moe.overlay(
+        moe.Experts(384, 8), {size: {"verify_ratio": x} for size, x in ((1, 1.05), (8, 4.0), (16, 2.0))}, 4
+    )
     assert table["routing_ratio"].to_list() == pytest.approx([3.88, 3.16, 2.59], abs=0.005)
     assert [text.split(":")[0] for text in table["reading"]] == [
         "verify costs about one step",

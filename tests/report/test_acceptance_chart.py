@@ -14,10 +14,18 @@ def windows(*taus: float, excluded: str | None = None) -> list[dict[str, object]
 
 
 def test_a_histogram_gives_shares_and_survival() -> None:
-    chart = acceptance.chart(RUN, [20, 60, 20])
+    ends = [(100.0, 100.0), (78.0, 82.0), (19.5, 20.5)]
+    spans = [{"survival_pct_lo": low, "survival_pct_hi": high} for low, high in ends]
+    chart = acceptance.chart(RUN, [20, 60, 20], survived=spans)
     assert isinstance(chart, Chart)
-    assert chart.title == "The first draft token is accepted in 80 % of rounds, all 2 in 20 %"
-    assert [row[-1] for row in chart.data[0].rows] == [100.0, 80.0, 20.0]
+    first, last = "80 % (78 to 82 %)", "20.0 % (19.5 to 20.5 %)"
+    assert chart.title == f"The first draft token is accepted in {first} of rounds, all 2 in {last}"
+    assert [row[-3:] for row in chart.data[0].rows] == [
+        (100.0, 100.0, 100.0), (80.0, 78.0, 82.0), (20.0, 19.5, 20.5),
+    ]  # fmt: skip
+    bare = acceptance.chart(RUN, [20, 60, 20])
+    assert isinstance(bare, Chart)
+    assert "in 80 % (no interval) of rounds" in bare.title
 
 
 def test_without_a_histogram_clean_windows_are_counted_by_accept_length() -> None:

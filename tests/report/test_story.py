@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bench.report import TABLES
+from speclog.analysis import theory
 from speclog.errors import UsageError
 from speclog.report import numbers, render, report_text, write_index, write_report
 from speclog.report.check import check
@@ -153,6 +154,67 @@ def test_the_two_by_two_has_one_empty_cell(against_fairest: dict[str, Any]) -> N
     assert [cell["state"] for cell in cells] == ["measured", "measured", "measured", "missing"]
 
 
+def test_every_cell_of_the_two_by_two_has_its_interval_and_its_kind(store: str) -> None:
+    document = json.loads(report_text(store, vs="baseline", candidates=["eagle3-5x6-untuned"], fmt="json"))
+    (section,) = document["candidates"]
+    cells = {(cell["arm"], cell["setting"]): cell for cell in section["cells"]}
+    case = {
+        ("baseline", "without"): (62.9, 15.9, "within-run"),
+        ("baseline", "with"): (89.4, 11.18, "between-run"),  # 90.1 and 88.8, two starts
+        ("candidate", "without"): (71.3, 29.87, "within-run"),
+    }
+    for place, (tok_s, round_ms, kind) in case.items():
+        cell = cells[place]
+        assert cell["tok_s"] == pytest.approx(tok_s, rel=0.003)
+        assert cell["round_ms"] == pytest.approx(round_ms, rel=0.003)
+        assert cell["tok_s_lo"] < cell["tok_s"] < cell["tok_s_hi"]
+        assert cell["round_ms_lo"] < cell["round_ms"] < cell["round_ms_hi"]
+        assert cell["interval_kind"] == kind
+    assert len({cells[place]["context"] for place in case}) == 1  # all at one context
+    gain = cells["baseline", "without"]["round_ms"] / cells["baseline", "with"]["round_ms"]
+    worth = next(answer for answer in section["answers"] if answer["key"] == "worth_baseline")
+    assert gain == pytest.approx(worth["value"], rel=1e-3)
+    # Two starts that differ by 1.5 % say little about a third: the interval is wide, and says so.
+    tuned = cells["baseline", "with"]
+    assert tuned["tok_s_hi"] - tuned["tok_s_lo"] > 10
+    missing = cells["candidate", "with"]
+    assert (missing["runs"], missing["tok_s"], missing["tok_s_lo"]) == ([], None, None)
+    markdown = report_text(store, vs="baseline", candidates=["eagle3-5x6-untuned"], fmt="md").replace(
+        "\\", ""
+    )
+    assert "| tok/s | no speculation | EAGLE3 5/6 |" in markdown
+    assert "| as in baseline-remembered | 89.3 (83.2 to 95.9 between-run)" in markdown
+    assert "**nobody made this run**" in markdown
+
+
+def test_answers_carry_their_intervals(store: str) -> None:
+    document = json.loads(report_text(store, vs="baseline", candidates=["eagle3-5x6-untuned"], fmt="json"))
+    (section,) = document["candidates"]
+    level = next(one for one in section["comparisons"] if one["key"] == section["fair"])["levels"][0]
+    said = {answer["key"]: answer for answer in [*section["advice"], *section["answers"]]}
+    (need,) = said["draft"]["rows"]
+    # The factor is what takes accept length from tau to tau_star: its interval is that of the speedup.
+    assert need["factor_lo"] < need["factor"] < need["factor_hi"]
+    for factor, speedup in (
+        (need["factor_lo"], level["speedup_hi"]),
+        (need["factor_hi"], level["speedup_lo"]),
+    ):
+        chained = theory.accept_length(theory.scaled(need["survival"], factor))
+        assert chained == pytest.approx(theory.accept_length(need["survival"]) / speedup, rel=1e-4)
+    assert "×0.820 (0.816 to 0.824), within-run" in said["draft"]["text"]
+    assert "Measured: 2.125 to 2.131, within-run; published without an interval." in said["published"]["text"]
+    assert "verify takes ×1.79 (1.78 to 1.80, within-run)" in said["experts"]["text"]
+    (host,) = said["host"]["rows"]
+    assert host["host_share_lo"] < host["host_share"] < host["host_share_hi"]
+    (adjusted,) = said["adjusted"]["rows"]
+    for name in ("round_ms", "if_no_gain", "needed_gain"):
+        assert adjusted[f"{name}_lo"] < adjusted[name] < adjusted[f"{name}_hi"]
+    assert section["headline"].endswith("margin +0.251 (0.245 to 0.257) tokens at batch 1.")
+    verify = next(row for row in section["bill"] if row["phase"] == "verify")
+    assert verify["share_pct_lo"] < verify["share_pct"] < verify["share_pct_hi"]
+    assert verify["tokens_lo"] < verify["tokens"] < verify["tokens_hi"]
+
+
 def _printed(store: str, source: str) -> list[dict[str, Any]]:
     """The rows that a chart's command prints."""
     program, *where, command, text = shlex.split(source)
@@ -173,8 +235,13 @@ def test_every_chart_names_the_command_that_prints_its_numbers(store: str, tmp_p
     for chart in charts:
         drawn = [dict(zip(data.columns, row, strict=True)) for data in chart.data for row in data.rows]
         if chart.key.startswith("interaction"):
-            told = {(row["round_ms"], row["tok_s"]) for row in drawn if row["state"] == "measured"}
-            assert told <= {(row["round_ms"], row["tok_s"]) for row in _printed(store, chart.source)}
+            printed = {row["run"]: row for row in _printed(store, chart.source)}
+            for row in drawn:
+                if row["state"] == "measured" and " and " not in row["run"]:  # pooled: between its runs
+                    told = printed[row["run"]]
+                    assert row["round_ms"] == pytest.approx(told["round_ms"], rel=1e-9)
+                    assert row["tok_s"] == pytest.approx(told["tok_s"], rel=1e-9)
+            assert len(printed) == 4  # both tuned baselines are in one cell
         elif chart.key.startswith("sweep"):
             by_run = {row["run"]: row for row in _printed(store, chart.source)}
             assert sorted(by_run) == sorted(name for row in drawn for name in row["runs"].split(", "))
@@ -254,7 +321,8 @@ def test_the_readers_questions_are_answered(store: str) -> None:
     assert said["steps"]["text"].startswith(
         "Measured with two steps (eagle3-2x3-untuned): +20.7 % (+20.5 to +21.0 %) at batch 1. The prediction "
         "missed it: +24.3 % (+23.7 to +24.8 %) predicted, so prediction and measurement differ by 2.9 % "
-        "(accept length 2.10 predicted, 2.04 measured; round 26.90 and 26.89 ms). Not in the prediction: "
+        "(2.2 to 3.6 %; accept length 2.100 (2.092 to 2.108) predicted, 2.040 (2.038 to 2.043) measured; "
+        "round 26.90 (26.84 to 26.95) and 26.89 (26.83 to 26.93) ms; all within-run). Not in the prediction: "
     )
     assert "predicted, +13.4 % (+13.0 to +13.7 %) measured with 5" in said["steps"]["text"]
     assert "from runs with 2 and 5 steps" in said["steps"]["text"]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from speclog.report.charts import sweep
 from speclog.report.model import Absent, Chart
 
@@ -26,10 +28,19 @@ def test_repeats_of_a_setting_are_one_bar_at_their_mean() -> None:
         (SIX, 2, 11.1),
         ("none set", 1, 15.54),
     ]
-    assert (kept[0]["low_ms"], kept[0]["high_ms"]) == (11.0, 11.2)
+    off = 2 * 1.2533 * 1.4826 * 0.05 / 20**0.5  # two errors of a median of 40 windows, two counted as one
+    assert (kept[0]["low_ms"], kept[0]["high_ms"]) == pytest.approx((11.0 - off, 11.2 + off))
+    assert kept[1]["change_pct_lo"] == pytest.approx(100 * ((15.54 - off) / (11.2 + off) - 1))
+    assert kept[0]["change_pct_lo"] == kept[0]["change_pct_hi"] == 0
     assert chart.title == (
-        "NCCL_ALGO=Ring with 2 more is fastest: 11.10 ms a round; the slowest takes 40 % longer"
+        "NCCL_ALGO=Ring with 2 more is fastest: 11.10 (10.96 to 11.24) ms a round; the slowest takes 40 % "
+        "(+38 to +42 %) longer"
     )
+
+
+def test_one_window_says_nothing_about_a_rank() -> None:
+    chart = drawn(row("LL", "a", 11.0), row("Simple", "b", 15.0) | {"n_clean": 1})
+    assert chart.title == "LL and Simple are first and cannot be told apart"
 
 
 def test_settings_whose_whiskers_overlap_are_not_ranked() -> None:

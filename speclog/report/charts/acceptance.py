@@ -12,17 +12,20 @@ from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Row, Run
 
 QUESTION = "How far do the drafts survive?"
-COLUMNS = ("accepted", "rounds", "share_pct", "survival_pct")
+COLUMNS = ("accepted", "rounds", "share_pct", "survival_pct", "survival_pct_lo", "survival_pct_hi")
 BINS = ("tau_from", "tau_to", "batch_size", "windows")
 WIDTH = 0.05
 """Of a bin of accept lengths, in tokens."""
 
 
-def chart(run: Run, histogram: Sequence[int], windows: Sequence[Row] = ()) -> Chart | Absent:
+def chart(
+    run: Run, histogram: Sequence[int], windows: Sequence[Row] = (), survived: Sequence[Row] = ()
+) -> Chart | Absent:
     """Share of request-rounds by accepted drafts, and the share that accepts at least that many.
 
     ``histogram[i]`` is the number of request-rounds with i accepted drafts, summed over the run's windows.
-    Without one, the accept lengths of ``windows`` (rows of view ``decode_window``) are all that is known.
+    ``survived[i]``: survival_pct_lo and survival_pct_hi of position i, where they are known.
+    Without a histogram, the accept lengths of ``windows`` (rows of view ``decode_window``) are all there is.
     """
     key = f"acceptance-{run.run_id[:10]}"
     total = sum(histogram)
@@ -31,12 +34,14 @@ def chart(run: Run, histogram: Sequence[int], windows: Sequence[Row] = ()) -> Ch
     survival = [sum(histogram[i:]) / total for i in range(len(histogram))]
     points = [
         {"accepted": i, "rounds": n, "share_pct": 100 * n / total, "survival_pct": 100 * survival[i]}
+        | (survived[i] if survived else {})
         for i, n in enumerate(histogram)
     ]
     rows = base.data(key, points, COLUMNS)
-    title, alt_text = _title(survival), _alt(points, total)
+    title, alt_text = _title(points), _alt(points, total)
     note = (
-        "Bars: request-rounds with exactly so many accepted drafts. Line: with at least so many (survival)."
+        "Bars: request-rounds with exactly so many accepted drafts. Line: with at least so many (survival); "
+        "whiskers: its 95 % interval over the profiled windows, within-run."
     )
     return Chart(key, QUESTION, title, alt_text, base.spec(_draw, height=200), (rows,), note)
 
@@ -63,22 +68,23 @@ def _of_windows(key: str, run: Run, windows: Sequence[Row]) -> Chart | Absent:
     return Chart(key, QUESTION, title, alt_text, base.spec(_draw_windows, height=180), (rows,), note)
 
 
-def _title(survival: Sequence[float]) -> str:
-    if len(survival) < 2:
+def _title(points: Sequence[Row]) -> str:
+    if len(points) < 2:
         return "No draft token was measured"
-    last = len(survival) - 1
-    return (
-        f"The first draft token is accepted in {100 * survival[1]:.0f} % of rounds, "
-        f"all {last} in {100 * survival[last]:.0f} %"
-    )
+    first, last = _at_least(points[1]), _at_least(points[-1])
+    return f"The first draft token is accepted in {first} of rounds, all {len(points) - 1} in {last}"
+
+
+_SURVIVAL = ("survival_pct", "survival_pct_lo", "survival_pct_hi")
 
 
 def _alt(points: Sequence[dict[str, Any]], total: int) -> str:
-    parts = [
-        f"{p['accepted']} accepted: {p['share_pct']:.1f} %, at least: {p['survival_pct']:.1f} %"
-        for p in points
-    ]
+    parts = [f"{p['accepted']} accepted: {p['share_pct']:.1f} %, at least: {_at_least(p)}" for p in points]
     return f"Distribution of accepted drafts over {total:,} request-rounds. {'; '.join(parts)}."
+
+
+def _at_least(point: Row) -> str:
+    return numbers.share_with_span(*(None if one is None else one / 100 for one in map(point.get, _SURVIVAL)))
 
 
 def _draw() -> Any:
@@ -89,6 +95,8 @@ def _draw() -> Any:
         alt.Tooltip("rounds:Q", title="request-rounds", format=",d"),
         alt.Tooltip("share_pct:Q", title="exactly (%)", format=".1f"),
         alt.Tooltip("survival_pct:Q", title="at least (%)", format=".1f"),
+        alt.Tooltip("survival_pct_lo:Q", title="from (%)", format=".1f"),
+        alt.Tooltip("survival_pct_hi:Q", title="to (%)", format=".1f"),
     ]
     whole = alt.Chart(base.named()).encode(
         x=alt.X("accepted:O", title="accepted drafts in a round", axis=alt.Axis(labelAngle=0)), tooltip=tips
@@ -99,7 +107,10 @@ def _draw() -> Any:
     line = whole.mark_line(
         color=base.CANDIDATE, point=alt.OverlayMarkDef(color=base.CANDIDATE, size=50)
     ).encode(y="survival_pct:Q")
-    return alt.layer(bars, line)
+    span = whole.mark_rule(color=base.CANDIDATE, strokeWidth=1.5).encode(
+        y="survival_pct_lo:Q", y2="survival_pct_hi:Q"
+    )
+    return alt.layer(bars, line, span)
 
 
 def _draw_windows() -> Any:

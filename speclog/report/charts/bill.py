@@ -10,7 +10,10 @@ from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Pair, Row
 
 QUESTION = "What does a round cost, phase by phase?"
-COLUMNS = ("batch_size", "arm", "phase", "order", "ms", "tokens", "share_pct", "shrink_to_ms")
+COLUMNS = (
+    "batch_size", "arm", "phase", "order", "ms", "ms_lo", "ms_hi", "tokens", "tokens_lo", "tokens_hi",
+    "share_pct", "share_pct_lo", "share_pct_hi", "shrink_to_ms",
+)  # fmt: skip
 
 
 def chart(pair: Pair, bill: Sequence[Row]) -> Chart | Absent:
@@ -33,7 +36,8 @@ def chart(pair: Pair, bill: Sequence[Row]) -> Chart | Absent:
     note = (
         "One token is what the baseline earns in one step, so the whole bar is break-even τ*; "
         "the mark is the accept length: "
-        "the round pays while the bar ends before the mark."
+        "the round pays while the bar ends before the mark. Intervals (on hover and in the data) are "
+        "within-run: over the profiled windows, and of the baseline's step."
     )
     height = 38 * (len(_sizes(lines)) + len(_sizes(lines))) + 30
     return Chart(
@@ -82,17 +86,19 @@ def _title(lines: Sequence[Row]) -> str:
     size = _sizes(lines)[0]
     level = [row for row in lines if row["batch_size"] == size]
     most = max(level, key=lambda row: row["tokens"])
-    total = sum(row["tokens"] for row in level)
-    return (
-        f"{numbers.capital(most['phase'])} is {100 * most['tokens'] / total:.0f} % of the round "
-        f"at batch {size}: "
-        f"{numbers.fixed(most['tokens'])} of {numbers.fixed(total)} tokens"
-    )
+    share = [None if most.get(name) is None else most[name] / 100 for name in _SHARE]
+    tokens = numbers.with_span(most["tokens"], most.get("tokens_lo"), most.get("tokens_hi"))
+    what = f"{numbers.capital(most['phase'])} is {numbers.share_with_span(*share)} of the round"
+    return f"{what} at batch {size}: {tokens} tokens"
+
+
+_SHARE = ("share_pct", "share_pct_lo", "share_pct_hi")
 
 
 def _alt(lines: Sequence[Row]) -> str:
     parts = [
-        f"batch {row['batch_size']} {row['phase']} {numbers.fixed(row['tokens'])} tokens "
+        f"batch {row['batch_size']} {row['phase']} "
+        f"{numbers.with_span(row['tokens'], row.get('tokens_lo'), row.get('tokens_hi'))} tokens "
         f"({numbers.ms(row['ms'])} ms)"
         for row in lines
     ]
@@ -124,7 +130,11 @@ def _draw() -> Any:
                 alt.Tooltip("arm:N", title="bar"),
                 alt.Tooltip("phase:N"),
                 alt.Tooltip("ms:Q", format=".3f", title="ms a round"),
+                alt.Tooltip("ms_lo:Q", format=".3f", title="ms from"),
+                alt.Tooltip("ms_hi:Q", format=".3f", title="ms to"),
                 alt.Tooltip("tokens:Q", format=".3f"),
+                alt.Tooltip("tokens_lo:Q", format=".3f", title="tokens from"),
+                alt.Tooltip("tokens_hi:Q", format=".3f", title="tokens to"),
                 alt.Tooltip("share_pct:Q", format=".1f", title="share (%)"),
                 alt.Tooltip("shrink_to_ms:Q", format=".3f", title="break-even if it took (ms)"),
             ],

@@ -12,9 +12,10 @@ from speclog.report.model import Absent, Chart, Level, Pair, Row, Run
 QUESTION = "Would fewer or more steps be better?"
 NOT_PROFILED = "the run was not profiled (EAGLE3_PROFILE=1): no acceptance by position"
 COLUMNS = (
-    "batch_size", "context", "steps", "draft_tokens", "tau", "t_round_ms", "tau_star", "speedup",
-    "speedup_lo", "speedup_hi", "extrapolated", "next_step_pays", "best", "step_ms", "step_ms_lo",
-    "step_ms_hi", "step_from", "draft_step_ms",
+    "batch_size", "context", "steps", "draft_tokens", "tau", "tau_lo", "tau_hi", "t_round_ms",
+    "t_round_ms_lo", "t_round_ms_hi", "tau_star", "speedup", "speedup_lo", "speedup_hi", "extrapolated",
+    "next_step_pays", "best", "step_ms", "step_ms_lo", "step_ms_hi", "step_from", "draft_step_ms",
+    "draft_step_ms_lo", "draft_step_ms_hi",
 )  # fmt: skip
 MEASURED = ("steps", "run", "batch_size", "tau", "speedup", "speedup_lo", "speedup_hi", "proven")
 
@@ -40,13 +41,16 @@ def chart(
         "steps. Diamonds: runs with those steps, measured; where there is none, one is the proof."
     )
     said = title(pair, points, size)
-    alt_text = "Predicted speedup by draft steps. " + "; ".join(
-        f"{p['steps']} steps {numbers.percent(p['speedup'])} at accept length {numbers.fixed(p['tau'])}"
-        for p in points
-    )
+    alt_text = f"Predicted speedup by draft steps. {'; '.join(map(_told, points))}"
     data = (rows, marks) if marks.rows else (rows,)
     spec = base.spec(_draw, *(["measured"] if marks.rows else []), height=200)
     return Chart(key, QUESTION, said, f"{alt_text}.", spec, data, note)
+
+
+def _told(point: Row) -> str:
+    gain = numbers.percent_with(point["speedup"], point["speedup_lo"], point["speedup_hi"])
+    tau = numbers.with_span(point["tau"], point.get("tau_lo"), point.get("tau_hi"))
+    return f"{point['steps']} steps {gain} at accept length {tau}"
 
 
 def at_middle(known: Sequence[Row], size: int) -> list[Row]:
@@ -59,14 +63,13 @@ def at_middle(known: Sequence[Row], size: int) -> list[Row]:
 def cost(known: Sequence[Row]) -> str:
     """What a step costs and how that is known, from the first row: ``A step costs 0.99 ms (...)``."""
     row = known[0]
-    draft, span = row["draft_step_ms"], numbers.between(row.get("step_ms_lo"), row.get("step_ms_hi"))
+    ends = row.get("step_ms_lo"), row.get("step_ms_hi")
+    said = f"A step costs {numbers.with_span(row['step_ms'], *ends)} ms"
     if row["step_from"] == "draft time":
-        held = "verify is held at its measured time"
-        return f"A step costs {numbers.ms(draft)} ms ({span}, within-run; draft time; {held})."
-    of_it = f", {numbers.ms(draft)} ms of it the draft forward" if draft is not None else ""
-    return (
-        f"A step costs {numbers.ms(row['step_ms'])} ms ({span}, within-run; from {row['step_from']}{of_it})."
-    )
+        return f"{said}, within-run (draft time; verify is held at its measured time)."
+    draft = [row.get(f"draft_step_ms{end}") for end in ("", "_lo", "_hi")]
+    of_it = f"; {numbers.with_span(*draft)} ms of it the draft forward" if draft[0] is not None else ""
+    return f"{said}, within-run (from {row['step_from']}{of_it})."
 
 
 def title(pair: Pair, points: Sequence[Row], size: int) -> str:

@@ -7,15 +7,18 @@ from statistics import fmean
 from typing import Any
 
 from speclog.report import numbers
-from speclog.report.charts import base
+from speclog.report.charts import base, spread
 from speclog.report.model import Absent, Chart, Row
 
 QUESTION = "Which setting is fastest?"
-COLUMNS = ("setting", "runs", "n_runs", "round_ms", "low_ms", "high_ms", "change_pct", "n_clean")
+COLUMNS = (
+    "setting", "runs", "n_runs", "round_ms", "low_ms", "high_ms", "change_pct", "change_pct_lo",
+    "change_pct_hi", "n_clean",
+)  # fmt: skip
 NOTE = (
-    "A setting's runs are pooled: the bar is the mean of their rounds. Whiskers: from the fastest to the "
-    "slowest of the runs; with one run, the median absolute deviation of its windows. "
-    "Where they overlap, this ranks nothing."
+    "A setting's runs are pooled: the bar is the mean of their rounds. Whiskers: two standard errors of a "
+    "run's round, within-run (from the spread of clean windows, two windows counted as one); of several runs "
+    "from the lowest end to the highest. Where they overlap, this ranks nothing."
 )
 
 
@@ -29,23 +32,37 @@ def chart(key: str, factor: str, settings: Sequence[Row]) -> Chart | Absent:
     if len(points) < 2:
         return Absent(f"sweep-{key}", QUESTION, f"fewer than two settings differ only in {factor}")
     for point in points:
-        point["change_pct"] = 100 * (point["round_ms"] / points[0]["round_ms"] - 1)
+        point |= _slower(point, points[0])
     rows = base.data(f"sweep-{key}", points, COLUMNS)
     alt_text = f"Ranking by {factor}: " + "; ".join(
-        f"{p['setting']} {numbers.ms(p['round_ms'])} ms" for p in points
+        f"{p['setting']} {numbers.with_span(p['round_ms'], p['low_ms'], p['high_ms'])} ms" for p in points
     )
     drawn = base.spec(_draw, height=26 * len(points) + 20)
     return Chart(rows.name, QUESTION, _title(points), f"{alt_text}.", drawn, (rows,), NOTE)
 
 
+def _slower(point: Row, best: Row) -> Row:
+    """How much longer a round takes than the fastest setting's, and what the ends of both give."""
+    ends = (point["low_ms"], best["high_ms"]), (point["high_ms"], best["low_ms"])
+    if point is best:
+        ends = ((1.0, 1.0), (1.0, 1.0))
+    low, high = (None if top is None or bottom is None else 100 * (top / bottom - 1) for top, bottom in ends)
+    value = 100 * (point["round_ms"] / best["round_ms"] - 1)
+    return {"change_pct": value, "change_pct_lo": low, "change_pct_hi": high}
+
+
 def _title(points: Sequence[Row]) -> str:
     best, second, worst = points[0], points[1], points[-1]
-    if best["high_ms"] >= second["low_ms"]:
+    if best["high_ms"] is None or second["low_ms"] is None or best["high_ms"] >= second["low_ms"]:
         return f"{_short(best['setting'])} and {_short(second['setting'])} are first and cannot be told apart"
-    return (
-        f"{_short(best['setting'])} is fastest: {numbers.ms(best['round_ms'])} ms a round; "
-        f"the slowest takes {worst['change_pct']:.0f} % longer"
-    )
+    ends = None if worst["low_ms"] is None else (worst["change_pct_lo"], worst["change_pct_hi"])
+    longer = numbers.percent_with(1 + worst["change_pct"] / 100, *_ratios(ends)).lstrip("+")
+    took = numbers.with_span(best["round_ms"], best["low_ms"], best["high_ms"])
+    return f"{_short(best['setting'])} is fastest: {took} ms a round; the slowest takes {longer} longer"
+
+
+def _ratios(ends: tuple[float, float] | None) -> tuple[float | None, float | None]:
+    return (None, None) if ends is None else (1 + ends[0] / 100, 1 + ends[1] / 100)
 
 
 def _short(setting: str) -> str:
@@ -64,14 +81,15 @@ def _by_setting(rows: Sequence[Row]) -> list[list[Row]]:
 def _pooled(rows: Sequence[Row]) -> Row:
     """One setting's runs as one row; a bar each would be stacked into a sum."""
     rounds = [row["round_ms"] for row in rows]
-    spread = (rows[0].get("round_mad_ms") or 0.0) if len(rows) == 1 else 0.0
+    found = [spread.ends(row) for row in rows]
+    known = all(one["low_ms"] is not None for one in found)
     return {
         "setting": rows[0]["setting"],
         "runs": ", ".join(row["run"] for row in rows),
         "n_runs": len(rows),
         "round_ms": fmean(rounds),
-        "low_ms": min(rounds) - spread,
-        "high_ms": max(rounds) + spread,
+        "low_ms": min(one["low_ms"] for one in found) if known else None,
+        "high_ms": max(one["high_ms"] for one in found) if known else None,
         "n_clean": sum(row["n_clean"] or 0 for row in rows),
     }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import hypot, inf, sqrt
+from math import hypot
 from typing import Any
 
 from speclog.report import numbers
-from speclog.report.charts import base
+from speclog.report.charts import base, spread
 from speclog.report.model import Absent, Chart, Row
 
 QUESTION = "Did this configuration get slower or faster?"
@@ -38,7 +38,7 @@ def chart(number: int, about: tuple[str, str, str, int], points: Sequence[Row]) 
         {
             **row,
             "started_at": row["started_at"].isoformat(),
-            **_span(row),
+            **spread.ends(row),
             "step": steps[place],
             "named": name(row["changed"]) if steps[place] is not None else "",
         }
@@ -78,21 +78,9 @@ def change_points(points: Sequence[Row]) -> list[float | None]:
     found: list[float | None] = [None]
     for before, after in pairwise(points):
         move = after["round_ms"] / before["round_ms"] - 1
-        error = hypot(_error(before), _error(after) * after["round_ms"] / before["round_ms"])
+        error = hypot(spread.error(before), spread.error(after) * after["round_ms"] / before["round_ms"])
         found.append(move if abs(move) > max(NOTABLE, SURE * error, usual or 0.0) else None)
     return found
-
-
-def _error(row: Row) -> float:
-    """Relative standard error of a median round: from the windows' MAD, two windows counted as one.
-
-    1.4826 MAD is a standard deviation, and a median's error is 1.2533 that of a mean (both: normal windows).
-    Infinite with a single window, or an unknown spread.
-    """
-    mad, n = row.get("round_mad_ms"), row.get("n_clean") or 0
-    if mad is None or n < 2:
-        return inf
-    return float(1.2533 * 1.4826 * mad / sqrt(n / 2) / row["round_ms"])
 
 
 def _scatter(points: Sequence[Row]) -> float | None:
@@ -108,14 +96,6 @@ def _scatter(points: Sequence[Row]) -> float | None:
 def _known(points: Sequence[Row]) -> str:
     usual = _scatter(points)
     return f" ({100 * usual:.1f} %)" if usual is not None else " (too few of them here)"
-
-
-def _span(row: Row) -> Row:
-    """Two standard errors around a round; None where there is no interval."""
-    error = _error(row)
-    if error == inf:
-        return {"low_ms": None, "high_ms": None}
-    return {"low_ms": row["round_ms"] * (1 - 2 * error), "high_ms": row["round_ms"] * (1 + 2 * error)}
 
 
 def name(changed: Sequence[str], limit: int = 4) -> str:
