@@ -87,6 +87,17 @@ def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) 
         ]
 
 
+def judge_brief(sides: Sides, sections: Sequence[Section]) -> None:
+    """Work out the intervals of sections that have a row only: of the pair asked for and of the fair one."""
+    shown = [pair for s in sections for pair in (s.chosen, s.fair) if pair is not None and pair.main_level]
+    sides.read([run for pair in shown for run in (pair.candidate, pair.baseline)])
+    made = {pair.ids: _judged(sides, pair) for pair in shown}
+    for section in sections:
+        section.chosen = made.get(section.chosen.ids, section.chosen) if section.chosen else None
+        section.fair = made.get(section.fair.ids, section.fair) if section.fair else None
+        section.pairs = [made.get(pair.ids, pair) for pair in section.pairs]
+
+
 def _judged(sides: Sides, pair: Pair) -> Pair:
     """A pair of which the page shows one row: with the intervals of its levels, not pooled."""
     return replace(pair, levels=intervals(sides, pair)) if pair.main_level else pair

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,13 @@ from speclog import __version__
 from speclog.analysis import engines
 from speclog.errors import UsageError
 from speclog.report import across, numbers, rows, words
-from speclog.report.details import Sides, detailed, draw
+from speclog.report.details import Sides, detailed, draw, judge_brief
 from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.explained import explain
 from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.progress import Step, silent
-from speclog.report.sources import placed
+from speclog.report.sources import placed, script_on_store
 from speclog.report.verdicts import Verdicts
 from speclog.runs import candidates as named_candidates
 from speclog.runs import plain, resolve
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 DETAILED = 8
 """Candidates in full on one page (charts, intervals, factors); further ones get a row and a command."""
+BRIEF = 40
+"""Of those the ones whose intervals are worked out (some 20 ms each), in stores of up to MANY runs."""
 DETAILED_OF_MANY, MANY = 2, 200
 """...and of a store with more runs than MANY, where a section takes up to two seconds."""
 
@@ -93,6 +96,7 @@ def _gather(
     full = _folded(kin, full)
     step("computing intervals", 0.5)
     detailed(store, sides, kin, full)
+    judge_brief(sides, brief[: BRIEF if len(known) <= MANY else 0])
     step("explaining differences", 0.6)
     explain(store, sides, known, full)
     _doubt_tuning(store, known, full)
@@ -104,13 +108,15 @@ def _gather(
         experiment = two_by_two(store, section, known)
         section.charts += [experiment] if experiment else []
         settled = missing_run(section, sections)
-        section.missing = [settled] if settled else []
+        if settled:
+            shown = script_on_store(settled.command, store.target)
+            section.missing = [replace(settled, command=shown)]
     _rank_settings(store, known, full)
     for section in full:
         section.charts = [placed(chart, store.target) for chart in section.charts]
     return Report(
         title=_title(full),
-        summary=_summary(sections, everything=vs == "baseline" and candidates is None),
+        summary=_summary(full, brief, everything=vs == "baseline" and candidates is None),
         command=command,
         store=store.target,
         version=__version__,
@@ -282,24 +288,31 @@ def _title(sections: Sequence[Section]) -> str:
     return f"Does speculative decoding pay{about}?"
 
 
-def _summary(sections: Sequence[Section], everything: bool) -> str:
+def _summary(full: Sequence[Section], brief: Sequence[Section], everything: bool) -> str:
+    sections = [*full, *brief]
     if len(sections) == 1:
         return sections[0].headline
     if not sections:
         return (
             "Nothing was compared: ingest the log of a server with speculative decoding, and of one without."
         )
+    repeats = sum(len(section.repeats) for section in full)
     counts = dict.fromkeys(words.VERDICT_WORDS, 0)
     for section in sections:
         counts[section.verdict] = counts.get(section.verdict, 0) + 1
     parts = [
         f"{number} {words.verdict_word(verdict).lower()}" for verdict, number in counts.items() if number
     ]
-    wins = [section for section in sections if section.fair and _wins(section.fair)]
-    said = f"{numbers.capital(numbers.count(len(sections), 'speculative run'))}: {', '.join(parts)}."
-    if not any(section.fair for section in sections):
+    pooled = f" ({numbers.count(repeats, 'repeat')} pooled with {'it' if repeats == 1 else 'them'})"
+    what = numbers.capital(numbers.count(len(sections), "speculative run"))
+    said = f"{what}{pooled if repeats else ''}: {', '.join(parts)}."
+    fair = [section.fair for section in sections if section.fair]
+    if not fair:
         return f"{said} {_none_fair(sections, everything)}"
-    return f"{said} On equal terms {numbers.count(len(wins), 'of them wins', 'of them win')}."
+    sure = sum(map(_wins, fair))
+    unsure = sum(map(_without_interval, fair))
+    more = f"; of {unsure} more there is no interval here" if unsure else ""
+    return f"{said} On equal terms {numbers.count(sure, 'of them wins', 'of them win')}{more}."
 
 
 def _none_fair(sections: Sequence[Section], everything: bool) -> str:
@@ -317,8 +330,14 @@ def _none_fair(sections: Sequence[Section], everything: bool) -> str:
 
 
 def _wins(pair: Pair) -> bool:
+    """Whether the whole interval of the speedup lies above 1."""
     level = pair.main_level
-    return bool(level and level.speedup and level.speedup > 1 and not level.tie)
+    return bool(level and level.speedup_lo is not None and level.speedup_lo > 1)
+
+
+def _without_interval(pair: Pair) -> bool:
+    level = pair.main_level
+    return level is not None and level.speedup_lo is None
 
 
 def _notes(sections: Sequence[Section]) -> list[str]:

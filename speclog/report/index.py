@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from speclog import __version__
 from speclog.report import rows, sources
-from speclog.report.charts import trend
+from speclog.report.charts import spread, trend
 from speclog.report.model import Absent, Chart, Row, Run
 
 if TYPE_CHECKING:
@@ -48,6 +48,13 @@ class Measured:
     round_ms: float | None
     round_mad_ms: float | None
     tok_s: float | None
+
+    @property
+    def ends_ms(self) -> tuple[float | None, float | None]:
+        """Two standard errors around the round, as in the trends; None with a single window."""
+        row = {"round_ms": self.round_ms, "round_mad_ms": self.round_mad_ms, "n_clean": self.n_clean}
+        found = spread.ends(row)
+        return found["low_ms"], found["high_ms"]
 
 
 @dataclass(frozen=True, slots=True)

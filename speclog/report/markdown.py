@@ -223,7 +223,15 @@ def _brief(sections: Sequence[Section]) -> str:
     rows = []
     for section in sections:
         level = section.chosen.main_level if section.chosen else None
-        speed = numbers.percent(level.speedup) if level and section.verdict != "unfair" else "–"
         against = escape(section.chosen.baseline.name) if section.chosen else "–"
-        rows.append([escape(section.run.name), words.verdict_word(section.verdict), against, speed])
-    return _table(["run", "verdict", "baseline", "speedup"], rows)
+        verdict = f"{words.verdict_word(section.verdict)}{_across(section.chosen)}"
+        speed = _speed(level) if level and section.verdict != "unfair" else ["–", "–"]
+        rows.append([escape(section.run.name), verdict, against, *speed])
+    return _table(["run", "verdict", "baseline", "speedup", "interval"], rows)
+
+
+def _speed(level: Level) -> list[str]:
+    ends = level.speedup_lo, level.speedup_hi
+    said = numbers.percent(level.speedup, low=ends[0], high=ends[1])
+    span = f"{numbers.percent_between(*ends)} {level.interval_kind or ''}".strip()
+    return [f"{_TIE if level.tie else ''}{said}, batch {level.batch_size}", span]

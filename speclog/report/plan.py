@@ -8,13 +8,15 @@ from speclog.analysis.missing import both
 from speclog.analysis.repeats import needed
 from speclog.report import numbers, words
 from speclog.report.model import Pair, Report
-from speclog.report.sources import on_store
+from speclog.report.sources import script_on_store
 
 COLUMNS = ("candidate", "verdict", "run", "why", "command", "target")
 
 
 def plan(report: Report) -> list[tuple[object, ...]]:
     """The fewest steps that would settle each open candidate, in the order of `COLUMNS`.
+
+    Commands of speclog's name the store, so that what they measure comes into it.
 
     A run that nobody made (the candidate under the naive baseline's settings) comes as launch commands; a
     pair that is unproven needs two sessions whose logs prove themselves, or somebody who vouches; a fair one
@@ -25,7 +27,7 @@ def plan(report: Report) -> list[tuple[object, ...]]:
         name, verdict = section.run.name, section.verdict
         rows += [(name, verdict, m.title, m.why, m.command, m.target) for m in section.missing]
         if verdict == "unproven" and section.chosen is not None:
-            rows.append((name, verdict, *_prove(section.chosen, report.store)))
+            rows.append((name, verdict, *_prove(section.chosen)))
         elif verdict == "unfair" and section.chosen is not None and not section.missing:
             rows += [] if section.fair else [(name, verdict, *_alike(section.chosen))]
         elif verdict == "fair" and section.chosen is not None:
@@ -37,7 +39,12 @@ def plan(report: Report) -> list[tuple[object, ...]]:
             again = section.run.launched.command() if section.run.launched else None
             why = f"its log ends ({section.run.end_reason}) before the first decode line"
             rows.append((name, verdict, "The same run again.", why, again, None))
-    return rows
+    return [_on_store(row, report.store) for row in rows]
+
+
+def _on_store(row: tuple[object, ...], store: str) -> tuple[object, ...]:
+    *first, command, target = row
+    return (*first, script_on_store(command, store) if isinstance(command, str) else command, target)
 
 
 def settled(report: Report) -> str:
@@ -102,13 +109,13 @@ def _launch(pair: Pair, repeats: int) -> str | None:
     return "\n".join(both(base, spec, *(["--repeat", str(repeats)] if repeats > 1 else [])))
 
 
-def _prove(pair: Pair, store: str) -> tuple[str, str, str, None]:
+def _prove(pair: Pair) -> tuple[str, str, str, None]:
     missing = sorted({factor.name for factor in pair.unknowns()})
     names = " ".join(shlex.quote(run.name) for run in (pair.candidate, pair.baseline))
     vouch = f"speclog annotate {names} env=complete machine=NAME workload=NAME"
     return (
         "Both arms again by `speclog launch`, or your word that nothing differed.",
         f"not recorded: {', '.join(missing)}",
-        _launch(pair, 2) or on_store(vouch, store),
+        _launch(pair, 2) or vouch,
         None,
     )

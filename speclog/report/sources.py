@@ -18,7 +18,14 @@ def on_store(command: str, target: str) -> str:
     (`store.target.parse_target` refuses a target that does.)
     """
     program, space, rest = command.partition(" ")
-    return f"{program} --store {shlex.quote(target)} {rest}" if program == "speclog" and space else command
+    if program != "speclog" or not space or rest.startswith("--store "):
+        return command
+    return f"{program} --store {shlex.quote(target)} {rest}"
+
+
+def script_on_store(lines: str, target: str) -> str:
+    """As `on_store`, for several lines: those of speclog's name the store, the others stay as they are."""
+    return "\n".join(on_store(line, target) for line in lines.split("\n"))
 
 
 def placed(chart: Drawn, target: str) -> Drawn:

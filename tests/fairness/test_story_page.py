@@ -36,17 +36,20 @@ def page(example_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
         r"the conclusion turns round",
         # worth: x1.41 +- 0.02 on the baseline
         r"together ×1\.41\d? ± 0\.0[012]\d? \(within-run\) on the baseline at batch 1",
-        r"By pair of runs: baseline-re(tuned|membered) ×1\.4[13], baseline-re(tuned|membered) ×1\.4[13]",
+        r"By pair of runs: baseline-re(tuned|membered) ×1\.4[13]\d ± 0\.00\d \(within-run\), "
+        r"baseline-re(tuned|membered) ×1\.4[13]\d ± 0\.00\d \(within-run\)",
         # the 2x2: three cells measured, the fourth named with its command and what it must reach
         r"Nobody made the run of EAGLE3 5/6 with six NCCL variables as in baseline-retuned",
         r"The run nobody has made: EAGLE3 5 steps, 6 draft tokens with the settings of baseline-retuned",
-        r"export NCCL_PROTO=LL .*speclog launch kimi-k25-tp8-eagle3-5x6",
-        r"beat baseline-retuned at batch 1: rounds under 2[34]\.\d+ ms at accept length 2\.13",
+        r"export NCCL_PROTO=LL .*speclog --store \S+ launch kimi-k25-tp8-eagle3-5x6",
+        r"beat baseline-retuned at batch 1: rounds under 2[34]\.\d+ \(2[34]\.\d+ to 2[34]\.\d+\) ms at "
+        r"accept length 2\.1[23]\d \(",
         r"Do they help both arms alike\? not known : nobody ran the candidate with these settings",
         # the adjusted estimate looks like one, with its caveat
         r"Estimate ≈ \+13(\.\d)? % \(\+1\d(\.\d)? to \+1\d(\.\d)? %\) over baseline-retuned at batch 1",
         r"an estimate, not a result: it holds only if both arms gain alike",
-        r"If it gained nothing: −(20|21) %; it must gain at least ×1\.2\d to draw level",
+        r"If it gained nothing: −(19|20|21)(\.\d)? % \(.* %\); it must gain at least ×1\.2\d+ ± "
+        r"0\.0\d+ .* to draw level",
         # tuning remembered from another NCCL
         r"baseline-retuned: tuning nccl-pcie-ll was measured on NCCL [\d.]+, this run has 2\.28\.9",
     ],

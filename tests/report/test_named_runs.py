@@ -127,4 +127,4 @@ def test_a_server_that_never_served_and_a_fair_pair_without_a_number_are_not_set
     )
     ((_, verdict, what, _, command, _),) = plan.plan(report)
     assert (verdict, what) == ("never served", "The same run again.")
-    assert command == "speclog launch kimi --with tuned"
+    assert command == f"speclog --store {report.store} launch kimi --with tuned"

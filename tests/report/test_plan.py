@@ -27,7 +27,8 @@ def run(store: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_plan_names_the_missing_run_and_its_command(store: Path) -> None:
     (row,) = json.loads(run(store, "plan", *CANDIDATE, "--json").stdout)
-    assert row["command"].splitlines()[-1] == "speclog launch kimi-k25-tp8-eagle3-5x6"
+    launched = row["command"].splitlines()[-1]
+    assert launched == f"speclog --store {store} launch kimi-k25-tp8-eagle3-5x6"
     assert row["command"].count("export NCCL_") == 6
     script = run(store, "plan", *CANDIDATE, "--script").stdout
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)

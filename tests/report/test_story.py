@@ -139,7 +139,7 @@ def test_the_missing_run_is_named_with_its_command_and_its_target(against_faires
     assert missing, "the run nobody had made"
     commands = "\n".join(one["command"] for one in missing)
     assert "NCCL_PROTO" in commands or "nccl-pcie-ll" in commands
-    assert "speclog launch" in commands
+    assert f"speclog --store {against_fairest['made']['store']} launch " in commands
     assert any(one["target"] for one in missing)
 
 
