@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from speclog.formats.block import Block, Mask, Places, constant, rows_of
-from speclog.formats.engine import Understood, understand
+from speclog.formats.engine import Record, Understood, understand
 from speclog.formats.known import LONGEST, MOST, Key, Keys, Memory
-from speclog.formats.prefix import STAMP, plain_prefix, split_prefix
+from speclog.formats.prefix import STAMP, Prefix, plain_prefix, split_prefix
 from speclog.formats.spec import batch_heads
 from speclog.formats.stamps import times
 
@@ -60,6 +60,11 @@ class Said:
         """The line that says it at a time."""
         stamp = f"[{ts:%Y-%m-%d %H:%M:%S}" if self.timed else ""
         return stamp + self.head.decode() + self.text.raw
+
+    def record(self, ts: datetime | None) -> Record:
+        """The record of a line that says it at a time; its text must be of a kind."""
+        assert self.text.found is not None
+        return self.text.found.record(Prefix(ts, self.rank, "", self.style))
 
 
 @dataclass(slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from operator import attrgetter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from speclog import __version__
 from speclog.ingest import facts, versions
-from speclog.ingest.rows import Buffer, Event
+from speclog.ingest.events import event_frame, in_utc
+from speclog.ingest.rows import Buffer
 from speclog.ingest.schema import conform, rows_frame, table_schema
 from speclog.ingest.session import Session
 from speclog.store.rows import Rows
@@ -47,7 +47,7 @@ def row_frames(buffer: Buffer, sessions: Sequence[Session]) -> Frames:
         if table == "decode_window":
             tables["raw_decode_detail"] = Rows(_detail(frame), same)
         tables[f"raw_{table}"] = Rows(conform(frame, table), same)
-    tables["raw_event"] = Rows(_events(sessions, buffer.events))
+    tables["raw_event"] = Rows(event_frame(sessions, buffer))
     profile = [_profile(sessions, r) for r in buffer.profile]
     tables["raw_profile_window"] = Rows(rows_frame(profile, "profile_window"))
     return {name: rows for name, rows in tables.items() if not rows.frame.is_empty()}
@@ -95,16 +95,6 @@ def _session_rows(session: Session, origin: Origin) -> Iterator[tuple[str, list[
 
 def _ids(session: Session) -> Row:
     return {"ingest_id": session.ingest_id, "run_id": session.run_id}
-
-
-def _utc(session: Session, ts: datetime | None) -> datetime | None:
-    """A log time in UTC when the offset is known, as printed otherwise; None beyond the years 1 to 9999."""
-    if ts is None or session.utc_offset_s is None:
-        return ts
-    try:
-        return ts - timedelta(seconds=session.utc_offset_s)
-    except OverflowError:
-        return None
 
 
 def version_range(session: Session) -> tuple[str | None, str | None]:
@@ -224,9 +214,9 @@ def _run(session: Session, origin: Origin) -> Row:
         "version_min": low,
         "version_max": high,
         "version_source": session.version_source or ("inferred" if low else None),
-        "started_at": _utc(session, session.started_at),
-        "ended_at": _utc(session, session.ended_at),
-        "ready_at": _utc(session, session.ready_at),
+        "started_at": in_utc(session, session.started_at),
+        "ended_at": in_utc(session, session.ended_at),
+        "ready_at": in_utc(session, session.ready_at),
         "utc_offset_s": session.utc_offset_s,
         "served": session.n_windows > 0,
         "end_reason": end_reason(session),
@@ -315,35 +305,11 @@ def _named(name: str, fact: Any) -> Row:
     return {"name": name, "value": fact.value, "source": fact.source, "line_no": fact.line_no}
 
 
-def _events(sessions: Sequence[Session], events: Sequence[Event]) -> pl.DataFrame:
-    """Events as rows; columns are made at once, as there may be very many."""
-    import polars as pl
-
-    if not events:
-        return pl.DataFrame()
-    owners = {index: sessions[index] for index in {event.session for event in events}}
-    ids = {index: (session.ingest_id, session.run_id) for index, session in owners.items()}
-    columns: dict[str, list[Any]] = {
-        "ingest_id": [ids[event.session][0] for event in events],
-        "run_id": [ids[event.session][1] for event in events],
-        "message": [event.message.rstrip() for event in events],
-    }
-    rows = zip(*map(attrgetter(*_EVENT), events), strict=True)
-    columns |= dict(zip(_EVENT, map(list, rows), strict=True))
-    if any(session.utc_offset_s for session in owners.values()):
-        columns["ts"] = [_utc(owners[event.session], event.ts) for event in events]
-    schema = table_schema("event")
-    return pl.DataFrame({name: pl.Series(columns[name], dtype=schema[name]) for name in schema})
-
-
-_EVENT = ("source_index", "line_no", "line_end", "ts", "rank", "kind", "fields")
-
-
 def _profile(sessions: Sequence[Session], row: Row) -> Row:
     session = sessions[row["session"]]
     mark = session.mark_at(row["line_no"])
     step = {"step": mark.step, "warmup": mark.warmup} if mark else {}
-    return row | step | _ids(session) | {"ts": _utc(session, row["ts"])}
+    return row | step | _ids(session) | {"ts": in_utc(session, row["ts"])}
 
 
 def _bench(row: Row) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,13 @@ from speclog.formats.spec import early_kinds
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from speclog.formats.block import Places
+    from speclog.formats.texts import Said
+
+
+MAX_MESSAGE = 65536
+"""Characters of a message that are kept."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,12 +35,26 @@ class Event:
     fields: str | None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EventRun:
+    """Rows of ``raw_event`` of one session, of a line each: what each says is ``said[code]``."""
+
+    session: int
+    source_index: int
+    lines: Places
+    micros: Places
+    codes: Places
+    said: Sequence[Said]
+
+
 @dataclass
 class Buffer:
     """Batch frames by table (column ``session``), events; profile windows, intervals (key ``session``)."""
 
     frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    runs: list[EventRun] = field(default_factory=list)
+    last_run_line: int = 0  # the last line that an event of any run is from
     profile: list[dict[str, Any]] = field(default_factory=list)
     intervals: list[dict[str, Any]] = field(default_factory=list)
     n_rows: int = 0
@@ -44,10 +65,17 @@ class Buffer:
         self.frames.setdefault(table, []).append(frame)
         self.n_rows += frame.height
 
+    def add_run(self, run: EventRun) -> None:
+        """Add events."""
+        if len(run.lines):
+            self.runs.append(run)
+            self.last_run_line = int(run.lines[-1])
+
     @property
     def size(self) -> int:
         """Rows held; an event weighs as much as several batch rows."""
-        return self.n_rows + 4 * (len(self.events) + len(self.profile) + len(self.intervals))
+        singles = len(self.events) + len(self.profile) + len(self.intervals)
+        return self.n_rows + 4 * (singles + sum(len(run.lines) for run in self.runs))
 
     @property
     def held(self) -> bool:
@@ -76,9 +104,11 @@ class Buffer:
         events = len(self.events) if all_events else self._settled_events()
         intervals = len(self.intervals) if all_events else self._settled_intervals()
         out.events = [row for row in self.events[:events] if row.session not in free]
+        out.runs = [run for run in self.runs if run.session not in free]
         out.profile = [row for row in self.profile if row["session"] not in free]
         out.intervals = [row for row in self.intervals[:intervals] if row["session"] not in free]
         self.frames, self.n_rows = kept.frames, kept.n_rows
+        self.runs = [run for run in self.runs if run.session in hold]
         self.events = [row for row in self.events[:events] if row.session in hold] + self.events[events:]
         self.profile = [row for row in self.profile if row["session"] in hold]
         self.intervals = [
@@ -88,9 +118,13 @@ class Buffer:
 
     def _settled_events(self) -> int:
         n = len(self.events)
-        while n and (self.events[n - 1].kind in early_kinds() or self.events[n - 1] is self.open_event):
+        while n and self._may_change(self.events[n - 1]):
             n -= 1
         return n
+
+    def _may_change(self, event: Event) -> bool:
+        early = event.kind in early_kinds() and event.line_no > self.last_run_line
+        return early or event is self.open_event
 
     def _settled_intervals(self) -> int:
         n = len(self.intervals)

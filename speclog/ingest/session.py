@@ -182,6 +182,10 @@ class Session:
     def miss(self, text: str) -> None:
         """Count a line nobody declared, and keep it if it is among the first of its kind."""
         self.unknown += 1
+        self.sample(text)
+
+    def sample(self, text: str) -> None:
+        """Keep a line nobody declared if it is among the first of its kind."""
         if len(self.unknown_samples) < MAX_SAMPLES:
             head = text[:48]
             if head not in self._unknown_heads:

@@ -7,17 +7,18 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
+
 from speclog.formats.engine import Record, Understood
-from speclog.formats.prefix import Prefix
 from speclog.formats.server_args import parse_server_args
 from speclog.formats.spec import Kind, early_kinds
 from speclog.formats.texts import Lines, Said, Text
 from speclog.formats.values import whole_number
-from speclog.ingest import facts, manifest
-from speclog.ingest.rows import Buffer, Event
+from speclog.ingest import manifest
+from speclog.ingest.rows import MAX_MESSAGE, Buffer, Event
+from speclog.ingest.runs import SHORTEST, Runs, tell
 from speclog.ingest.session import Session
 
-_MAX_MESSAGE = 65536
 _MAX_PIECES = 40
 _ARGUMENTS = frozenset({"server_args", "python"})
 _MAX_GAP = 3  # lines of other processes that may stand between two lines of one traceback
@@ -46,25 +47,46 @@ class Splitter:
 
     def take_all(self, first: int, lines: Lines, batches: BatchesBetween) -> None:
         """Take lines in order, their numbers counted from ``first``."""
-        buffer = self.buffer
         if first == 1:
             self._see_first(lines)
-        said = [lines.said[code] for code in lines.codes.tolist()]
-        for number, ts, what in zip(lines.numbers.tolist(), lines.times(), said, strict=True):
-            line_no, text = first + number, what.text
-            if what.style == "vllm":
-                ts = self._with_year(ts)
-            if self._pieces and self._continue_args(line_no, what.style, text.message):
-                continue
-            if buffer.open_event is not None:
-                if self._continue_event(line_no, what.style, text):
-                    continue
-                buffer.open_event = None
-            if text.found is not None:
-                self._record(line_no, ts, what, text.found, batches)
-            elif not text.blank:
-                self.sessions[-1].see_time(ts)
-                self.sessions[-1].miss(text.message)
+        runs = Runs(lines, first)
+        numbers, times, codes = lines.numbers.tolist(), lines.times(), lines.codes.tolist()
+        at = 0
+        for stop in [*np.flatnonzero(~runs.plain).tolist(), lines.height]:
+            try_run = stop - at >= SHORTEST
+            while at < min(stop + 1, lines.height):
+                if try_run and stop - at >= SHORTEST and self._takes_runs():
+                    try_run = False  # if that did not work, it will not further down
+                    events = runs.take(at, stop, self.sessions[-1], self.source_index)
+                    if events is not None:
+                        self.buffer.add_run(events)
+                        at = stop
+                        continue
+                self._take(first + numbers[at], times[at], lines.said[codes[at]], batches)
+                at += 1
+
+    def _take(self, line_no: int, ts: datetime | None, said: Said, batches: BatchesBetween) -> None:
+        """Take one line."""
+        buffer, text = self.buffer, said.text
+        if said.style == "vllm":
+            ts = self._with_year(ts)
+        if self._pieces and self._continue_args(line_no, said.style, text.message):
+            return
+        if buffer.open_event is not None:
+            if self._continue_event(line_no, said.style, text):
+                return
+            buffer.open_event = None
+        if text.found is not None:
+            self._record(line_no, ts, said, text.found, batches)
+        elif not text.blank:
+            self.sessions[-1].see_time(ts)
+            self.sessions[-1].miss(text.message)
+
+    def _takes_runs(self) -> bool:
+        """Whether the next line neither goes on with one before it nor says whose lines these are."""
+        session = self.sessions[-1]
+        waiting = self._pieces or self.buffer.open_event is not None or session.ended is not None
+        return not waiting and bool(session.engine and session.identity)
 
     def _see_first(self, lines: Lines) -> None:
         """The first line of a file says whether it is made up."""
@@ -95,9 +117,9 @@ class Splitter:
         if kind.shape in _ARGUMENTS:
             self._args(line_no, said.line(ts), found)
         elif kind.table == "profile_window":
-            self._profile(line_no, _record_of(found, ts, said))
+            self._profile(line_no, said.record(ts))
         elif kind.table == "decode_window":
-            self._interval(line_no, _record_of(found, ts, said))
+            self._interval(line_no, said.record(ts))
         else:
             self._event(line_no, ts, said, found)
         if kind.session_end:
@@ -127,7 +149,8 @@ class Splitter:
         old.followed = True
         new = Session(len(self.sessions), line_no, synthetic=self._synthetic)
         for event in reversed(self.buffer.events):
-            if event.session != old.index or not _belongs_to_next(event, old):
+            mine = event.session == old.index and event.line_no > self.buffer.last_run_line
+            if not mine or not _belongs_to_next(event, old):
                 break
             event.session = new.index
             new.first_line = event.line_no
@@ -208,21 +231,13 @@ class Splitter:
         session, kind = self.sessions[-1], found.kind
         event = Event(
             session.index, self.source_index, line_no, line_no, ts, said.rank or None, kind.name,
-            found.message[:_MAX_MESSAGE], found.json,
+            found.message[:MAX_MESSAGE], found.json,
         )  # fmt: skip
         self.buffer.events.append(event)
         session.n_events += 1
         if kind.multiline:
             self.buffer.open_event = event
-        if kind.end_reason:
-            session.may_end(line_no, kind.end_reason)
-        told = facts.told(found)
-        if told is not None:
-            facts.take(session, line_no, told)
-            if told.rule is not None:
-                told.rule(session, line_no, _record_of(found, ts, said))
-        if kind.ready:
-            session.ready_at = session.ready_at or ts
+        tell(session, line_no, lambda: ts, said, found)
 
     def _continue_event(self, line_no: int, style: str, text: Text) -> bool:
         """Keep the lines of a traceback together: they carry no prefix."""
@@ -232,14 +247,10 @@ class Splitter:
         kind = text.found.kind if text.found is not None else None
         if kind is not None and (kind.session_start or kind.noise or kind.end_reason == "killed"):
             return False
-        if len(event.message) + len(text.message) < _MAX_MESSAGE:
+        if len(event.message) + len(text.message) < MAX_MESSAGE:
             event.message += "\n" + text.message
         event.line_end = line_no
         return True
-
-
-def _record_of(found: Understood, ts: datetime | None, said: Said) -> Record:
-    return found.record(Prefix(ts, said.rank, "", said.style))
 
 
 def _belongs_to_next(event: Event, old: Session) -> bool:
