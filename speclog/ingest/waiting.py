@@ -14,8 +14,8 @@ from speclog.ingest.sources import read_once
 from speclog.ingest.summary import IngestSummary
 from speclog.ingest.write import Write
 
-LONGEST_S = 0.5
-"""How long a log waits, at most, for others that are read."""
+LONGEST_S, LONGEST_BUSY_S = 0.5, 5.0
+"""How long a log waits, at most, for others that are read; and while another process holds the store."""
 SMALL_BYTES = 8 << 20
 """A longer log is not read while others wait."""
 
@@ -32,8 +32,14 @@ class Waiting:
 
     def before(self, paths: Sequence[str]) -> None:
         """These logs are read next: write first what should not wait for them."""
-        if self._logs and (time.monotonic() - self._since > LONGEST_S or not all(map(_is_short, paths))):
+        if self._logs and not (self._may_wait() and all(map(_is_short, paths))):
             self.write()
+
+    def _may_wait(self) -> bool:
+        from speclog.store import is_busy
+
+        waited = time.monotonic() - self._since
+        return waited < LONGEST_S or (waited < LONGEST_BUSY_S and is_busy(self._target))
 
     def add(self, write: Write) -> None:
         """A log that was read."""

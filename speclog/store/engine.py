@@ -66,7 +66,7 @@ def connect(
             lambda: open_(target, read_only, create),
             timeout=lock_timeout,
             again=lambda e: problems.is_locked(e) or problems.is_lost(e) or problems.is_conflict(e),
-            wake=None if target.is_lake else lambda: not _is_locked(target.path),
+            wake=None if target.is_lake else lambda: not is_locked(target.path),
         )
     except duckdb.Error as error:
         raise _refusal(error, target, lock_timeout) from error
@@ -119,16 +119,16 @@ def _pause(seconds: float, wake: Callable[[], bool] | None) -> None:
             return
 
 
-def _is_locked(path: Path) -> bool:
+def is_locked(path: Path, *, unknown: bool = True) -> bool:
     """Whether the kernel lists a lock on the file: without asking, a waiter misses the gaps between writers.
 
-    True (wait on) where there is no such list.
+    ``unknown`` (wait on) where there is no such list.
     """
     try:
         found = path.stat()
         listed = Path("/proc/locks").read_text(encoding="ascii")
     except OSError:
-        return True
+        return unknown
     return f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino} " in listed
 
 

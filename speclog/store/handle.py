@@ -394,6 +394,12 @@ def open_store(
         yield store
 
 
+def is_busy(target: str) -> bool:
+    """Whether another process holds the lock of a store just now, so that opening it would wait."""
+    parsed = parse_target(target)
+    return not parsed.is_lake and parsed.path.is_file() and engine.is_locked(parsed.path, unknown=False)
+
+
 def _make_empty(path: Path) -> None:
     with _opened(Target("file", str(path)), read_only=False, create=True, lock_timeout=0):
         pass

@@ -1,6 +1,8 @@
 """Small logs share an opening of the store: each is told of when it is in it; none waits for a slow one."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -96,3 +98,26 @@ def test_what_was_told_of_stays_when_the_store_fails(tmp_path: Path, store: str)
         assert opened.rows("SELECT name, windows FROM run") == [("a", 3)]
         assert opened.rows("SELECT count(*) FROM open_run") == [(1,)]
         assert opened.rows("SELECT count(*) > 0 FROM level") == [(True,)]
+
+
+def test_while_another_process_holds_the_store_more_logs_are_read(
+    tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("speclog.ingest.waiting.LONGEST_S", 0.0)
+    paths = [_log(tmp_path / f"{n}.log", n) for n in range(5)]
+    code = "import sys, duckdb; _ = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.readline()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    with holder:
+        holder.stdout.readline()
+        threading.Timer(4.0, holder.stdin.close).start()
+        found = ingest_paths(paths, store_target=store)
+    assert [s.status for s in found] == ["ingested"] * 5
+    with open_store(store) as opened:  # one opening for all: they were summed up at once
+        assert opened.rows("SELECT count(*), count(DISTINCT summed_at) FROM raw_summary") == [(5, 1)]
+    ingest_paths([_log(tmp_path / f"later-{n}.log", 10 + n) for n in range(2)], store_target=store)
+    with open_store(store) as opened:  # nobody held it
+        assert opened.rows("SELECT count(DISTINCT summed_at) FROM raw_summary") == [(3,)]
