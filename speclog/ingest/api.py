@@ -9,7 +9,7 @@ from speclog.ingest.group import ingest_group, manifest_node
 from speclog.ingest.sources import Source, by_age, expand, is_rotated
 from speclog.ingest.summary import IngestSummary
 from speclog.ingest.waiting import Waiting
-from speclog.ingest.write import LogIngest, Progress, Write
+from speclog.ingest.write import LogIngest, Progress, Unwritten
 
 __all__ = ["IngestSummary", "Progress", "ingest_paths"]
 
@@ -77,7 +77,7 @@ def grouped(sources: Sequence[Source], *, together: bool) -> list[list[Source]]:
 
 def _ingest(
     sources: Sequence[Source], target: str, lock_timeout: float, progress: Progress | None
-) -> list[IngestSummary] | Write:
+) -> list[IngestSummary] | Unwritten:
     first = sources[0].path
     if sources[0].problem:
         return [IngestSummary(first, "unusable", detail=sources[0].problem)]

@@ -12,12 +12,14 @@ from pathlib import Path
 
 from speclog.ingest.sources import read_once
 from speclog.ingest.summary import IngestSummary
-from speclog.ingest.write import Write
+from speclog.ingest.write import Unwritten
 
 LONGEST_S, LONGEST_BUSY_S = 0.5, 5.0
 """How long a log waits, at most, for others that are read; and while another process holds the store."""
 SMALL_BYTES = 8 << 20
 """A longer log is not read while others wait."""
+MOST_BYTES = 32 << 20
+"""What waits is held in memory: no more than this much of logs, and the last of them."""
 
 
 class Waiting:
@@ -27,7 +29,7 @@ class Waiting:
         self, target: str, lock_timeout: float, tell: Callable[[Sequence[IngestSummary]], None]
     ) -> None:
         self._target, self._lock_timeout, self._tell = target, lock_timeout, tell
-        self._logs: list[Write] = []
+        self._logs: list[Unwritten] = []
         self._since = 0.0
 
     def before(self, paths: Sequence[str]) -> None:
@@ -38,14 +40,16 @@ class Waiting:
     def _may_wait(self) -> bool:
         from speclog.store import is_busy
 
+        if sum(log.size for log in self._logs) > MOST_BYTES:
+            return False
         waited = time.monotonic() - self._since
         return waited < LONGEST_S or (waited < LONGEST_BUSY_S and is_busy(self._target))
 
-    def add(self, write: Write) -> None:
+    def add(self, log: Unwritten) -> None:
         """A log that was read."""
         if not self._logs:
             self._since = time.monotonic()
-        self._logs.append(write)
+        self._logs.append(log)
 
     def write(self) -> None:
         """Write all, each in its own transaction. Raises StoreError; those before it are in the store."""
@@ -59,7 +63,7 @@ class Waiting:
             store.summing_up_once(),
         ):
             for log in logs:
-                self._tell(log(store))
+                self._tell(log.write(store))
 
 
 def _is_short(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], None]
 """Called with the bytes read since the last call."""
-Write = Callable[["Store"], "list[IngestSummary]"]
-"""Writes what was read of a log into an open store and tells of it."""
 
 FLUSH_ROWS = 400_000
 FLUSH_BYTES = 128 << 20
@@ -42,6 +41,14 @@ class _Unchanged(Exception):
     def __init__(self, summaries: list[IngestSummary]) -> None:
         super().__init__()
         self.summaries = summaries
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """A log that was read, ``size`` bytes of it; ``write`` puts it into an open store and tells of it."""
+
+    size: int
+    write: Callable[[Store], list[IngestSummary]]
 
 
 class LogIngest:
@@ -70,9 +77,9 @@ class LogIngest:
         if isinstance(outcome, list):
             return outcome
         with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
-            return outcome(store)
+            return outcome.write(store)
 
-    def read(self) -> list[IngestSummary] | Write:
+    def read(self) -> list[IngestSummary] | Unwritten:
         """Read the log. What is too long to hold is written on the way, and summaries tell of it.
 
         Else what is still to be done with an open store. Raises as `run`.
@@ -89,7 +96,7 @@ class LogIngest:
 
         return ingest_each(self._path, sorted(found.names), read)
 
-    def _take(self) -> list[IngestSummary] | Write:
+    def _take(self) -> list[IngestSummary] | Unwritten:
         with parsed_chunks(self._path, self._only) as parsed:
             from speclog.ingest.reader import LogReader  # while the first of a long log is read
 
@@ -102,7 +109,7 @@ class LogIngest:
             sessions = [alone] if alone else []
         if not sessions:
             return [IngestSummary(self._path, "unusable", detail=why_nothing(reader))]
-        return partial(self._write, reader, sessions)
+        return Unwritten(reader.bytes, partial(self._write, reader, sessions))
 
     def _read(self, reader: LogReader, parsed: Iterator[Parsed]) -> bool:
         """Read until the buffer is full (False) or the log is at its end (True)."""

@@ -12,7 +12,7 @@ from sglang_lines import ARGS, decode, prefill, start
 from speclog.errors import StoreError
 from speclog.ingest.api import IngestSummary, ingest_paths
 from speclog.ingest.waiting import Waiting
-from speclog.ingest.write import LogIngest
+from speclog.ingest.write import LogIngest, Unwritten
 from speclog.store import open_store
 
 
@@ -90,7 +90,7 @@ def test_what_was_told_of_stays_when_the_store_fails(tmp_path: Path, store: str)
     log = LogIngest(str(_log(tmp_path / "a.log", 1)), store, 5).read()
     assert not isinstance(log, list)
     waiting.add(log)
-    waiting.add(fails)
+    waiting.add(Unwritten(1, fails))
     with pytest.raises(StoreError, match="full"):
         waiting.write()
     assert [s.status for s in told] == ["ingested"]
@@ -121,3 +121,12 @@ def test_while_another_process_holds_the_store_more_logs_are_read(
     ingest_paths([_log(tmp_path / f"later-{n}.log", 10 + n) for n in range(2)], store_target=store)
     with open_store(store) as opened:  # nobody held it
         assert opened.rows("SELECT count(DISTINCT summed_at) FROM raw_summary") == [(3,)]
+
+
+def test_what_waits_is_bounded(tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("speclog.ingest.waiting.MOST_BYTES", 1000)
+    ingest_paths([_log(tmp_path / f"{n}.log", n) for n in range(4)], store_target=store)
+    sizes = [path.stat().st_size for path in tmp_path.glob("?.log")]
+    assert all(500 < size < 1000 for size in sizes)
+    with open_store(store) as opened:  # two and two
+        assert opened.rows("SELECT count(*) FROM raw_summary GROUP BY summed_at") == [(2,), (2,)]
