@@ -9,7 +9,9 @@ All of them are of one state of the store, a lake's too.
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -35,6 +37,10 @@ HEAVY = frozenset({"factor_value", "level_line"})
 OF_RUNS = VIEWS[: VIEWS.index("level") + 1]
 """What a question about runs one by one rests on: no factor, no verdict."""
 
+SLOW = 1_000_000
+"""Decode windows without sums from which a person is told: some six seconds, at every question."""
+
+_LOG = logging.getLogger(__name__)
 _BESIDE, _ASIDE = "snapshot_new", "snapshot_view_"
 
 
@@ -66,10 +72,25 @@ def taken(store: Store, views: Sequence[str] = VIEWS) -> Iterator[None]:
 
 def _make(store: Store, wanted: Sequence[str], own: Sequence[str]) -> None:
     for name in wanted:
+        if name == "level_count":
+            _say_why_slow(store)
         store.script(f"CREATE TEMP TABLE {_BESIDE} AS FROM {name}")
         if name in own:  # this connection has a view of its own over the store's (`schema.overlay`)
             store.script(f"ALTER VIEW temp.{name} RENAME TO {_ASIDE}{name}")
         store.script(f"ALTER TABLE temp.{_BESIDE} RENAME TO {name}")
+
+
+def _say_why_slow(store: Store) -> None:
+    """Before the views that read windows where nobody summed them up: what is going to take its time."""
+    runs, windows = store.rows(
+        "SELECT count(*), CAST(coalesce(sum(n_windows), 0) AS BIGINT) FROM open_run WHERE n_windows > 0"
+    )[0]
+    if windows >= SLOW:
+        _LOG.warning(
+            "speclog: the %s decode windows of %s runs have no sums of this speclog: each question reads "
+            "them all; `speclog --store %s init` sums them up once",
+            f"{windows:,}", f"{runs:,}", shlex.quote(store.target),
+        )  # fmt: skip
 
 
 def _drop(store: Store, wanted: Sequence[str], own: Sequence[str]) -> None:

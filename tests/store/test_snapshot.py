@@ -79,3 +79,20 @@ def test_only_a_query_of_verdicts_or_levels_needs_any() -> None:
     ]
     assert "factor_value" not in snapshot.needed("FROM Level WHERE run_id = 'x'")
     assert {item.name for item in schema.definitions()} >= set(snapshot.VIEWS)
+
+
+def test_windows_that_nobody_summed_up_are_told_of(
+    story: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(snapshot, "SLOW", 1)
+    with open_store(story) as store, snapshot.taken(store):
+        pass
+    assert caplog.messages == []
+    with open_store(story, read_only=False) as store:
+        ((windows,),) = store.rows("SELECT sum(windows) FROM run")
+        store.rows("UPDATE raw_summary SET method = 'of another release'")
+    with open_store(story) as store, snapshot.taken(store):
+        pass
+    (said,) = caplog.messages
+    assert f"the {windows} decode windows of 3 runs have no sums" in said
+    assert f"`speclog --store {story} init`" in said
