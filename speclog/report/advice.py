@@ -102,7 +102,7 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
     sizes = sorted({row["batch_size"] for row in known})
     said = [steps.title(pair, steps.at_middle(known, size), size) for size in sizes]
     lead = f"{proof} " if proof else ""
-    text = f"{if_equal(pair)}{lead}{'; '.join(said)}. {steps.cost(known)}"
+    text = f"{if_equal(pair)}{lead}{'; '.join(said)}. {steps.cost(steps.at_middle(known, sizes[0]))}"
     rows = tuple(row for row in known if row["best"])
     return Answer("steps", steps.QUESTION, text, rows=rows, anchor="f-what-if")
 

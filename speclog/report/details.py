@@ -129,7 +129,7 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     speedups, switch_off = found.concurrency(section)
     predicted, better_steps = found.steps(section)
     lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
-    phases = sources.of_runs("*", "phase", [pair.candidate])
+    phases = sources.of_runs("*", "phase", [pair.candidate, *pair.candidate_repeats])
     counted = _histograms(store, pair.candidate)
     histogram = [sum(column) for column in zip(*counted, strict=True)]
     windows = None if sum(histogram) else sides.windows(pair.candidate)
@@ -153,7 +153,10 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
         _timeline(sides, pair.candidate, "candidate"),
         _timeline(sides, pair.baseline, "baseline"),
     ]
-    section.advice = [advice.lost(section), better_steps, switch_off, *found.rest(section)]
+    answers = [advice.lost(section), better_steps, switch_off, *found.rest(section)]
+    section.advice = [
+        one if one.why_not else replace(one, source=sources.advised(pair, one.key)) for one in answers
+    ]
 
 
 def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:

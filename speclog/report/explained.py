@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import exp, isfinite
 from typing import TYPE_CHECKING, Any
 
-from speclog.report import numbers, words
+from speclog.report import numbers, sources, words
 from speclog.report.model import Answer, Pair, Run, Section
 
 if TYPE_CHECKING:
@@ -50,7 +51,26 @@ def explain(store: Store, sides: Sides, known: Mapping[str, Run], sections: Sequ
             section.answers = [Answer("worth", f"What are {_causes(naive)} worth?", why_not=found)]
             continue
         section.attribution = found
-        section.answers = [*_parts(sides, naive), *_answers(found, naive, known)]
+        section.answers = [*_parts(sides, naive), *map(_sourced(found, known), _answers(found, naive, known))]
+
+
+def _sourced(found: Attribution, known: Mapping[str, Run]) -> Callable[[Answer], Answer]:
+    """Give an answer the command that prints the rounds at the context it speaks of, and its formula."""
+    from speclog.analysis.worth import Effect
+
+    if isinstance(found.readings, str):
+        return lambda answer: answer
+    runs = [known[run_id] for ids in found.cells.values() for run_id in ids]
+    read = next(iter(found.readings.values()))
+    arms = {f"worth_{arm}": one.context for arm, one in found.effects.items() if isinstance(one, Effect)}
+
+    def sourced(answer: Answer) -> Answer:
+        if answer.why_not:
+            return answer
+        source = sources.at_context(runs, read.batch_size, arms.get(answer.key, read.context))
+        return replace(answer, source=source, anchor="f-worth")
+
+    return sourced
 
 
 def counterpart(section: Section, sections: Sequence[Section]) -> Run | None:
@@ -105,7 +125,8 @@ def _parts(sides: Sides, naive: Pair) -> list[Answer]:
     found = decompose(sides.windows(naive.candidate), sides.windows(naive.baseline))
     if isinstance(found, str):
         return [Answer("parts", title, why_not=found)]
-    return [Answer("parts", title, text=_product(found), rows=tuple(_terms(found)))]
+    rows, source = tuple(_terms(found)), sources.of_throughput(naive)
+    return [Answer("parts", title, text=_product(found), rows=rows, anchor="f-parts", source=source)]
 
 
 def _terms(found: Decomposition) -> list[dict[str, Any]]:
@@ -164,7 +185,8 @@ def _gains(found: Attribution, what: str, batch: str, known: Mapping[str, Run]) 
         if isinstance(gain, str):
             made.append(Answer(key, question, why_not=gain))
             continue
-        times = f"{_ms(gain.without)} a round without, {_ms(gain.with_it)} with"
+        context = f"at {numbers.fixed(gain.context, 0)} tokens of context"
+        times = f"{_ms(gain.without)} a round without, {_ms(gain.with_it)} with, {context}"
         text = f"{told(gain.gain)} {batch}: {times}."
         if arm == BASELINE and len(rows) > 1:
             text += f" By pair of runs: {', '.join(said)}."

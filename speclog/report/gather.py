@@ -114,6 +114,8 @@ def _gather(
     _rank_settings(store, known, full)
     for section in full:
         section.charts = [placed(chart, store.target) for chart in section.charts]
+        section.advice = [placed(answer, store.target) for answer in section.advice]
+        section.answers = [placed(answer, store.target) for answer in section.answers]
     return Report(
         title=_title(full),
         summary=_summary(full, brief, everything=vs == "baseline" and candidates is None),

@@ -226,7 +226,7 @@ class Answer:
 
     ``value`` with its interval where the answer is a number; ``estimate`` where it rests on an assumption,
     which the text names; ``rows`` hold the numbers behind it; ``anchor``: the place on the page that explains
-    it; ``flag``: something is wrong that the reader must see.
+    it; ``flag``: something is wrong that the reader must see; ``source``: the command that prints numbers.
     """
 
     key: str
@@ -241,6 +241,7 @@ class Answer:
     rows: tuple[Row, ...] = ()
     anchor: str = ""
     flag: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from speclog.report.model import Absent, Chart, Pair, Run
+from speclog.report.model import Absent, Answer, Chart, Pair, Run
 
 Drawn = Chart | Absent
 
@@ -28,9 +29,12 @@ def script_on_store(lines: str, target: str) -> str:
     return "\n".join(on_store(line, target) for line in lines.split("\n"))
 
 
-def placed(chart: Drawn, target: str) -> Drawn:
-    """A chart whose command names the store."""
-    return replace(chart, source=on_store(chart.source, target)) if isinstance(chart, Chart) else chart
+Shown = TypeVar("Shown", Chart, Absent, Drawn, Answer)
+
+
+def placed(shown: Shown, target: str) -> Shown:
+    """A chart or an answer whose command names the store."""
+    return shown if isinstance(shown, Absent) else replace(shown, source=on_store(shown.source, target))
 
 
 def sourced(chart: Drawn, formula: str, source: str) -> Drawn:
@@ -61,11 +65,44 @@ def at_context(runs: Sequence[Run], batch_size: int, context: float) -> str:
     ids = ", ".join(_text(run.run_id) for run in runs)
     line = f"(p.fit_a_ms + p.fit_c_ms_per_token * {context!r})"
     return _sql(
-        f"l.run, {line} AS round_ms, 1000.0 * batch_size * l.dp_ranks * p.tau / {line} AS tok_s "
+        f"l.run, {line} AS round_ms, p.tau, 1000.0 * batch_size * l.dp_ranks * p.tau / {line} AS tok_s "
         "FROM level_line AS p JOIN level AS l USING (run_id, batch_size) "
         f"WHERE run_id IN ({ids}) AND batch_size = {batch_size} "
         f"AND {context!r} BETWEEN p.context_min AND p.context_max"
     )
+
+
+def of_throughput(pair: Pair) -> str:
+    """The terms of the naive ratio of whole runs: throughput = occupancy * accept length / round time."""
+    ids = ", ".join(_text(run_id) for run_id in pair.ids)
+    terms = {
+        "tok_s": "1000 * sum(batch_size * tau) / sum(round_ms)",
+        "accept_length": "sum(batch_size * tau) / sum(batch_size)",
+        "round_ms": "avg(round_ms)",
+        "occupancy": "avg(batch_size)",
+    }
+    columns = ", ".join(f"{term} AS {name}" for name, term in terms.items())
+    return _sql(
+        f"run, {columns} FROM level_window WHERE run_id IN ({ids}) "
+        "AND coalesce(excluded, 'batch changed') = 'batch changed' AND isfinite(round_ms) GROUP BY run"
+    )
+
+
+def advised(pair: Pair, key: str) -> str:
+    """The command that prints the numbers of an answer to a reader's question (`advice`)."""
+    sides = [pair.candidate, *pair.candidate_repeats, pair.baseline, *pair.baseline_repeats]
+    profiled = "line_no, kind, bs, n, cycle_ms, verify_ms, fwd_ms, host_ms, host_ms / cycle_ms AS host_share"
+    found = {
+        "steps": whatif(pair),
+        "switch_off": whatif(pair, "--ask", "concurrency"),
+        "draft": whatif(pair, "--ask", "draft"),
+        "published": of_pair(pair),
+        "experts": of_runs(profiled, "profile_window", sides),
+        "host": of_runs(profiled, "profile_window", sides),
+        "starts": of_runs("*", "level_line", sides),
+        "profiling": of_runs("line_no, kind, fields", "event", [pair.candidate]),
+    }
+    return found.get(key, "")
 
 
 _FIRST = (

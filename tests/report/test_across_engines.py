@@ -117,7 +117,11 @@ def test_the_command_shown_prints_the_number_shown(store: str) -> None:
     pair = next(one for one in data["candidates"][0]["comparisons"] if one["cross_engine"])
     assert row["speedup"] == pytest.approx(pair["levels"][0]["speedup"])
     assert (row["candidate"], row["baseline"]) == (SPEC.run_id, VLLM.run_id)
-    verdict = next(re.search('sql "(.*)"$', text) for text in shown if f"'{VLLM.run_id}')" in text)
+    verdict = next(
+        re.search('sql "(.*)"$', text)
+        for text in shown
+        if f"compare('{SPEC.run_id}', '{VLLM.run_id}')" in text
+    )
     assert verdict is not None
     out = CliRunner().invoke(cli, ["--store", store, "sql", "--format", "json", verdict[1]])
     assert json.loads(out.stdout)[0]["verdict"] == "unfair"

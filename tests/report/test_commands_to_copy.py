@@ -213,7 +213,7 @@ def test_the_missing_run_of_the_shipped_pair_is_the_same_experiment(
     ingest([tmp_path], target)
     with open_store(target) as store:
         (command,) = _planned(store)
-    assert command.splitlines()[-1] == "speclog launch llama8b-eagle3-5x6 --with tp2"
+    assert command.splitlines()[-1] == f"speclog --store {target} launch llama8b-eagle3-5x6 --with tp2"
     assert command.count("export NCCL_") == 6
 
 

@@ -261,6 +261,32 @@ def test_every_chart_names_the_command_that_prints_its_numbers(store: str, tmp_p
         ]
 
 
+def test_every_answer_names_the_command_that_prints_its_numbers(store: str) -> None:
+    document = json.loads(report_text(store, vs="baseline", candidates=["eagle3-5x6-untuned"], fmt="json"))
+    (section,) = document["candidates"]
+    answers = [
+        one for one in [*section["advice"], *section["answers"]] if one["text"] and one["key"] != "lost"
+    ]
+    assert {"steps", "draft", "published", "experts", "host"} < {one["key"] for one in answers}
+    assert {"parts", "worth_baseline", "adjusted"} < {one["key"] for one in answers}
+    assert all(one["source"].startswith(f"speclog --store {store} ") and one["anchor"] for one in answers)
+    said = {one["key"]: one for one in answers}
+    for key in ("published", "experts", "host"):
+        assert _printed(store, said[key]["source"]), key
+    parts = {row["run"]: row for row in _printed(store, said["parts"]["source"])}
+    mine, theirs = parts["eagle3-5x6-untuned"], parts["baseline-remembered"]
+    assert f"({mine['tok_s']:.1f} against {theirs['tok_s']:.1f} tok/s" in said["parts"]["text"]
+    terms = {row["term"]: row["factor"] for row in said["parts"]["rows"]}
+    assert terms["accept_length"] == pytest.approx(mine["accept_length"] / theirs["accept_length"], rel=1e-6)
+    assert terms["round_time"] == pytest.approx(theirs["round_ms"] / mine["round_ms"], rel=1e-6)
+    rounds = {row["run"]: row for row in _printed(store, said["worth_baseline"]["source"])}
+    fresh = rounds["baseline-fresh"]["round_ms"]
+    assert f"{fresh:.2f} ms (" in said["worth_baseline"]["text"]
+    page = report_text(store, vs="baseline", candidates=["eagle3-5x6-untuned"])
+    assert 'href="#f-parts"' in page
+    assert 'id="f-parts"' in page
+
+
 def test_pairs_whose_ids_begin_alike_are_not_mixed_up(store: str, tmp_path: Path) -> None:
     """Copies of the runs under ids that share their first ten characters, each with another driver."""
     target = str(tmp_path / "many.duckdb")
@@ -391,7 +417,10 @@ def test_the_index_marks_the_lost_and_the_restored_tuning(store: str, tmp_path: 
     with open_store(store) as opened:
         trends = gather_index(opened, tmp_path).trends
     (chart,) = (one for one in trends if isinstance(one, Chart))
-    assert "two steps, the last 29 % faster at baseline-retuned (NCCL_ALGO (unset) → Ring;" in chart.title
+    assert (
+        "two steps, the last 29.2 % (29.0 to 29.5 %) faster at baseline-retuned (NCCL_ALGO (unset) → Ring;"
+        in chart.title
+    )
     assert "steady" not in chart.title
 
 

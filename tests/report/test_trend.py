@@ -44,7 +44,7 @@ def test_up_and_back_are_two_steps() -> None:
     """The story: tuned, lost at a restart, restored."""
     assert steps([11.09, 15.91, 11.26]) == [None, 0.435, -0.292]
     assert title([11.09, 15.91, 11.26], changed=True) == (
-        "two steps, the last 29 % faster at r2 (NCCL_PROTO LL → (unset))"
+        "two steps, the last 29.2 % (28.8 to 29.6 %) faster at r2 (NCCL_PROTO LL → (unset))"
     )
 
 
@@ -62,7 +62,9 @@ def test_steady(rounds: list[float]) -> None:
 
 def test_a_step_up_is_named() -> None:
     assert steps([11.0, 11.05, 11.02, 12.0, 12.03, 11.98]) == [None, None, None, 0.089, None, None]
-    assert title([11.0, 11.02, 12.0, 12.03]).startswith("9 % slower at r2 (no recorded factor changed)")
+    assert title([11.0, 11.02, 12.0, 12.03]).startswith(
+        "8.9 % (8.2 to 9.6 %) slower at r2 (no recorded factor changed)"
+    )
 
 
 def test_two_runs() -> None:

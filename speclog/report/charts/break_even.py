@@ -6,7 +6,7 @@ from typing import Any
 
 from speclog.report import numbers
 from speclog.report.charts import base
-from speclog.report.model import Absent, Chart, Pair
+from speclog.report.model import Absent, Chart, Level, Pair
 
 QUESTION = "Is the accept length past break-even?"
 _COLUMNS = (
@@ -42,22 +42,24 @@ def _title(pair: Pair) -> str:
     known = [level for level in pair.levels if level.margin_tokens is not None]
     first = known[0]
     verb = "is past" if first in past else "does not clearly pass" if first.tie else "falls short of"
-    words = f"Accept length {numbers.fixed(first.tau)} {verb} break-even {numbers.fixed(first.tau_star)}"
-    words = f"{words} at batch {first.batch_size}"
+    tau = numbers.with_span(first.tau, first.tau_lo, first.tau_hi)
+    star = numbers.with_span(first.tau_star, first.tau_star_lo, first.tau_star_hi)
+    words = f"Accept length {tau} {verb} break-even {star} at batch {first.batch_size}"
     if len(known) == 1:
         return words
     return f"{words}; {numbers.count(len(past), 'batch size')} of {len(known)} past it"
 
 
+def _told(level: Level) -> str:
+    tau = numbers.with_span(level.tau, level.tau_lo, level.tau_hi)
+    star = numbers.with_span(level.tau_star, level.tau_star_lo, level.tau_star_hi)
+    ends = level.margin_tokens_lo, level.margin_tokens_hi
+    margin = numbers.signed_with_span(level.margin_tokens, *ends)
+    return f"batch {level.batch_size}: accept length {tau}, break-even {star}, margin {margin} tokens"
+
+
 def _alt(pair: Pair) -> str:
-    parts = [
-        f"batch {level.batch_size}: accept length {numbers.fixed(level.tau)}, "
-        f"break-even {numbers.fixed(level.tau_star)} "
-        f"({numbers.between(level.tau_star_lo, level.tau_star_hi)}), "
-        f"margin {numbers.signed(level.margin_tokens)} tokens"
-        for level in pair.levels
-        if level.tau_star is not None
-    ]
+    parts = [_told(level) for level in pair.levels if level.tau_star is not None]
     return "Accept length against break-even accept length with intervals. " + "; ".join(parts) + "."
 
 

@@ -35,13 +35,13 @@ def _title(points: Sequence[Row]) -> str:
     first, last = level[0], level[-1]
     change = last["tau_star"] - first["tau_star"]
     if abs(change) < 0.015:
-        flat = f"At batch {first['batch_size']} break-even stays near {numbers.fixed(first['tau_star'])} "
+        flat = f"At batch {first['batch_size']} break-even stays near {_star(first)} "
         return f"{flat}from {first['context']:.0f} to {last['context']:.0f} tokens of context"
     move = "rises" if change > 0 else "falls"
     words = (
         f"At batch {first['batch_size']} break-even {move} "
-        f"from {numbers.fixed(first['tau_star'])} at {first['context']:.0f} "
-        f"to {numbers.fixed(last['tau_star'])} at {last['context']:.0f} tokens of context"
+        f"from {_star(first)} at {first['context']:.0f} "
+        f"to {_star(last)} at {last['context']:.0f} tokens of context"
     )
     crossing = _crossing(level)
     if crossing is not None:
@@ -49,9 +49,11 @@ def _title(points: Sequence[Row]) -> str:
     tau = last.get("tau")
     if tau is None:
         return words
-    return (
-        f"{words}; accept length {numbers.fixed(tau)} stays {'above' if tau > last['tau_star'] else 'below'}"
-    )
+    return f"{words}; the accept length stays {'above' if tau > last['tau_star'] else 'below'}"
+
+
+def _star(point: Row) -> str:
+    return numbers.with_span(point["tau_star"], point.get("tau_star_lo"), point.get("tau_star_hi"))
 
 
 def _crossing(level: Sequence[Row]) -> float | None:

@@ -106,6 +106,10 @@ def _draw() -> Any:
     label = whole.mark_text(fontSize=14, fontWeight="bold", dy=-16, color=base.INK).encode(
         text="label:N", tooltip=tips
     )
-    span = whole.mark_text(fontSize=11, dy=3, color=base.INK, limit=200).encode(text="span:N", tooltip=tips)
+    span = (
+        whole.transform_filter("datum.span")
+        .mark_text(fontSize=11, dy=3, color=base.INK, limit=200)
+        .encode(text="span:N", tooltip=tips)
+    )
     run = whole.mark_text(fontSize=11, dy=20, color=base.INK, limit=150).encode(text="run:N", tooltip=tips)
     return alt.layer(measured, missing, label, span, run)

@@ -112,8 +112,22 @@ def _answer(listed: Sequence[Row]) -> str:
         return _without_steps(listed)
     last = steps[-1]
     moved = "slower" if last["step"] > 0 else "faster"
-    words = f"{abs(100 * last['step']):.0f} % {moved} at {last['run']} ({last['named']})"
+    before = listed[listed.index(last) - 1]
+    words = f"{_size(before, last)} {moved} at {last['run']} ({last['named']})"
     return words if len(steps) == 1 else f"{numbers.count(len(steps), 'step')}, the last {words}"
+
+
+def _size(before: Row, after: Row) -> str:
+    """How far a round moved, without its sign: ``29 % (28 to 30 %)``, by two standard errors of both."""
+    move = after["step"]
+    off = (
+        spread.ERRORS
+        * hypot(spread.error(before), spread.error(after))
+        * after["round_ms"]
+        / before["round_ms"]
+    )
+    low, high = sorted((abs(move) - off, abs(move) + off))
+    return numbers.share_with_span(abs(move), low, high)
 
 
 def _without_steps(listed: Sequence[Row]) -> str:
@@ -144,7 +158,11 @@ def _draw() -> Any:
         alt.Tooltip("named:N", title="changed here"),
     ]
     whole = alt.Chart(base.named()).encode(
-        x=alt.X("started_at:T", title="start of the run"),
+        x=alt.X(
+            "started_at:T",
+            title="start of the run",
+            axis=alt.Axis(format="%b %d %H:%M", tickCount=4, labelOverlap="greedy"),
+        ),
         y=alt.Y("round_ms:Q", title="round (ms)", scale=alt.Scale(zero=False)),
         tooltip=tips,
     )
