@@ -18,13 +18,16 @@ MODULES = [
     importlib.import_module(f"{charts.__name__}.{found.name}")
     for found in pkgutil.iter_modules(charts.__path__)
 ]
-HOW = {"steps": ("measured",), "concurrency": ("crossed",), "timeline": (base.CANDIDATE,)}
+HOW = {
+    "steps": ("measured",), "concurrency": ("crossed",), "timeline": (base.CANDIDATE,),
+    "acceptance": ("spans",), "sweep": ("spans",),
+}  # fmt: skip
 DRAWN = [
     (draw, how)
     for module in MODULES
     for name, draw in vars(module).items()
     if name.startswith("_draw") and draw.__module__ == module.__name__
-    for how in {(), HOW.get(module.__name__.rsplit(".", 1)[1], ())}
+    for how in {(), HOW.get(module.__name__.rsplit(".", 1)[1], ()) if draw.__code__.co_argcount else ()}
     if how or not module.__name__.endswith("timeline")
 ]
 

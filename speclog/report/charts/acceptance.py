@@ -39,11 +39,11 @@ def chart(
     ]
     rows = base.data(key, points, COLUMNS)
     title, alt_text = _title(points), _alt(points, total)
-    note = (
-        "Bars: request-rounds with exactly so many accepted drafts. Line: with at least so many (survival); "
-        "whiskers: its 95 % interval over the profiled windows, within-run."
-    )
-    return Chart(key, QUESTION, title, alt_text, base.spec(_draw, height=200), (rows,), note)
+    known = any(point.get("survival_pct_lo") is not None for point in points)
+    note = "Bars: request-rounds with exactly so many accepted drafts. Line: with at least so many (survival)"
+    note += "; whiskers: its 95 % interval over the profiled windows, within-run." if known else "."
+    spec = base.spec(_draw, *(["spans"] if known else []), height=200)
+    return Chart(key, QUESTION, title, alt_text, spec, (rows,), note)
 
 
 def _of_windows(key: str, run: Run, windows: Sequence[Row]) -> Chart | Absent:
@@ -87,7 +87,7 @@ def _at_least(point: Row) -> str:
     return numbers.share_with_span(*(None if one is None else one / 100 for one in map(point.get, _SURVIVAL)))
 
 
-def _draw() -> Any:
+def _draw(spans: str = "") -> Any:
     import altair as alt
 
     tips = [
@@ -110,7 +110,7 @@ def _draw() -> Any:
     span = whole.mark_rule(color=base.CANDIDATE, strokeWidth=1.5).encode(
         y="survival_pct_lo:Q", y2="survival_pct_hi:Q"
     )
-    return alt.layer(bars, line, span)
+    return alt.layer(bars, line, *([span] if spans else []))
 
 
 def _draw_windows() -> Any:

@@ -37,7 +37,8 @@ def chart(key: str, factor: str, settings: Sequence[Row]) -> Chart | Absent:
     alt_text = f"Ranking by {factor}: " + "; ".join(
         f"{p['setting']} {numbers.with_span(p['round_ms'], p['low_ms'], p['high_ms'])} ms" for p in points
     )
-    drawn = base.spec(_draw, height=26 * len(points) + 20)
+    spans = ["spans"] * any(point["low_ms"] is not None for point in points)
+    drawn = base.spec(_draw, *spans, height=26 * len(points) + 20)
     return Chart(rows.name, QUESTION, _title(points), f"{alt_text}.", drawn, (rows,), NOTE)
 
 
@@ -94,7 +95,7 @@ def _pooled(rows: Sequence[Row]) -> Row:
     }
 
 
-def _draw() -> Any:
+def _draw(spans: str = "") -> Any:
     import altair as alt
 
     y = alt.Y("setting:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, ticks=False))
@@ -110,4 +111,4 @@ def _draw() -> Any:
         ],
     )
     span = whole.mark_rule(color=base.INK, strokeWidth=1.5).encode(x="low_ms:Q", x2="high_ms:Q")
-    return alt.layer(bars, span)
+    return alt.layer(bars, *([span] if spans else []))
