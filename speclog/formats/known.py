@@ -26,11 +26,20 @@ MOST = 8192
 """How many keys are remembered; then they are forgotten."""
 _WORDS = 4
 _ROW = 8 * _WORDS
-_FACTORS = np.arange(1, LONGEST // 8 + _WORDS + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-_FACTORS = ((_FACTORS ^ (_FACTORS >> np.uint64(31))) | np.uint64(1)).reshape(-1, _WORDS)
+_HALF = np.uint64(32)
+
+
+def _factors(n: int) -> Words:
+    """Odd numbers without a pattern (splitmix64: Steele, Lea, Flood, 2014)."""
+    z = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31)) | np.uint64(1)
+
+
+_FACTORS = _factors(LONGEST // 8 + _WORDS).reshape(-1, _WORDS)
 _MASKS = np.frombuffer(b"".join(b"\xff" * n + bytes(_ROW - n) for n in range(_ROW + 1)), "<u8")
 _MASKS = _MASKS.reshape(-1, _WORDS)
-_HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)

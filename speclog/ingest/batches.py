@@ -15,14 +15,14 @@ from speclog.formats.columns import Batches, BatchReader
 from speclog.formats.texts import Lines, TextReader, joined
 from speclog.ingest.lines import Sieve, Sifted, blank_lines_at_end
 from speclog.ingest.odd import Cleaner
+from speclog.ingest.sources import SHORT_LINE
+from speclog.ingest.stretch import Buffer
 
 if TYPE_CHECKING:
     import polars as pl
 
 _PILE = 1 << 20
 _TAIL = 8192
-Buffer = tuple[bytearray, int]
-"""A padded buffer and how many bytes of whole lines are in it."""
 
 
 @dataclass
@@ -74,16 +74,22 @@ class ChunkParser:
         self._texts = TextReader(self.sieve.is_noise)
 
     def parse(
-        self, buffers: Iterable[Buffer], release: Callable[[bytearray], object] = id, blanks: int = 0
+        self,
+        buffers: Iterable[Buffer],
+        release: Callable[[bytearray], object] = id,
+        blanks: int = 0,
+        enough: int | None = None,
     ) -> Parsed:
         """Read a stretch, given as buffers of whole lines; ``release`` takes those no more needed.
 
-        ``blanks``: how many blank lines stand right before it.
+        ``blanks``: how many blank lines stand right before it. ``enough``: bytes in memory after which no
+        further buffer is read.
         """
         found, batches = Parsed(), Batches()
         others: list[Lines] = []
         pile: list[Sifted] = []
         tails: list[bytes] = []
+        held = 0
         for data, size in buffers:
             sifted = self.sieve.sift(data, size, found.count, blanks)
             blanks = blank_lines_at_end(data, size, blanks)
@@ -103,6 +109,10 @@ class ChunkParser:
                 found.buffers.append(data)
             else:
                 release(data)
+            kept = size if sifted.block is not None else len(sifted.data)
+            held += max(kept, SHORT_LINE * len(sifted.numbers))
+            if enough is not None and held >= enough:
+                break
         others += self._read(_piled(pile), found, batches)
         found.others = joined(others)
         found.typed = batches.frames()

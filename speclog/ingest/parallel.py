@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import gc
+import io
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
-from speclog.ingest.lines import blank_lines_at_end
-from speclog.ingest.sources import BLOCK, STRETCH, Pool, blocks, open_bytes, read_once, stretches
+from speclog.ingest.sources import BLOCK, STRETCH, Pool, blocks, open_bytes
+from speclog.ingest.stretch import FileStretches, StreamStretches
 
 if TYPE_CHECKING:
-    from speclog.ingest.batches import Buffer, Parsed
+    from speclog.ingest.batches import Parsed
     from speclog.ingest.named import Only
 
 _WORKERS = 2
@@ -51,10 +52,13 @@ def parsed_chunks(path: str, only: Only | None = None) -> Iterator[Iterator[Pars
     """
     with open_bytes(path) as stream:
         pool = Pool(BLOCK)
-        buffers = blocks(stream, pool)
-        work = _Work(only.of(buffers) if only else buffers, pool)
+        work = _Work(pool)
         done: dict[int, Parsed] = {}
-        if not _is_long(path):
+        if only is None and isinstance(stream, io.FileIO) and _is_long(stream):
+            work.source = FileStretches(stream, pool, lambda: work.size)
+        else:
+            buffers = blocks(stream, pool)
+            work.source = StreamStretches(only.of(buffers) if only else buffers, lambda: work.size)
             done |= filter(None, [work.do()])
             if done and done[0].size < STRETCH:  # short, or its lines are: nearly always the first
                 done |= filter(None, [work.do()])
@@ -65,9 +69,10 @@ def parsed_chunks(path: str, only: Only | None = None) -> Iterator[Iterator[Pars
             yield work.side_by_side(threads, done)
 
 
-def _is_long(path: str) -> bool:
+def _is_long(file: io.FileIO) -> bool:
     """Whether a file is worth threads at once: they read while the main thread imports what it needs."""
-    return not read_once(path) and Path(path).stat().st_size >= _LONG
+    found = os.fstat(file.fileno())
+    return stat.S_ISREG(found.st_mode) and found.st_size >= _LONG
 
 
 _LONG = 4 * STRETCH
@@ -76,28 +81,26 @@ _LONG = 4 * STRETCH
 class _Work:
     """Stretches of a log, read one after the other and parsed side by side."""
 
-    def __init__(self, buffers: Iterator[Buffer], pool: Pool) -> None:
+    source: FileStretches | StreamStretches
+
+    def __init__(self, pool: Pool) -> None:
         from speclog.ingest.batches import ChunkParser
 
         self._parser, self._pool = ChunkParser(), pool
-        self._size = STRETCH
-        self._stretches = enumerate(stretches(buffers, lambda: self._size))
-        self._reading = Lock()
-        self._blanks = 0
+        self.size = STRETCH
 
     def do(self) -> tuple[int, Parsed] | None:
-        """Read and parse the next stretch: its number and what was in it; None at the end."""
-        with self._reading:
-            found, blanks = next(self._stretches, None), self._blanks
-            for buffer in found[1] if found else ():
-                self._blanks = blank_lines_at_end(*buffer, self._blanks)
-        if found is None:
+        """Read and parse the next stretch: the byte it begins at and what was in it; None at the end."""
+        stretch = self.source.take()
+        if stretch is None:
             return None
-        parsed = self._parser.parse(found[1], self._pool.give, blanks)
+        enough = None if stretch.stop is None else STRETCH
+        parsed = self._parser.parse(stretch.buffers, self._pool.give, stretch.blanks, enough)
+        self.source.give_back(stretch, parsed.size)
         # What is done once a stretch adds up where little of it is kept.
         held = sum(len(block.data) for block in parsed.kept)
-        self._size = STRETCH * (_LARGER if 2 * _LARGER * held < parsed.size else 1)
-        return found[0], parsed
+        self.size = STRETCH * (_LARGER if 2 * _LARGER * held < parsed.size else 1)
+        return stretch.start, parsed
 
     def side_by_side(self, threads: ThreadPoolExecutor, done: dict[int, Parsed]) -> Iterator[Parsed]:
         """What is ``done`` and all that follows, in order; never more than a few in memory."""
@@ -116,7 +119,9 @@ class _Work:
                 yield parsed
                 for buffer in parsed.buffers:
                     self._pool.give(buffer)
-                following += 1
+                following += parsed.size
             if waiting and (found := waiting.pop(0).result()) is not None:
                 done[found[0]] = found[1]
                 waiting.append(threads.submit(self.do))
+            elif not waiting and done and following not in done:
+                raise OSError("the file became shorter while it was read")

@@ -18,7 +18,8 @@ from speclog.ingest.archives import open_gz, open_zst
 BLOCK = 2 << 20
 STRETCH = 16 << 20
 LONGEST_LINE = 32 << 20
-_SHORT_LINE = 40  # bytes; what is kept of a line takes about as much
+SHORT_LINE = 40
+"""Bytes; what is kept of a line takes at least as much."""
 _SAMPLE = 1024
 _SIDECAR_PARTS = (".server_info.json", ".bench.jsonl", ".bench_", ".bench.")
 _KINDS, _PACKED = (".log", ".out", ".err"), ("", ".gz", ".zst")
@@ -200,7 +201,7 @@ def stretches(
     held = 0
     for buffer in buffers:
         group.append(buffer)
-        held += max(buffer[1], _SHORT_LINE * _lines_about(*buffer))
+        held += max(buffer[1], SHORT_LINE * _lines_about(*buffer))
         if held >= size():
             yield group
             group, held = [], 0
@@ -212,6 +213,6 @@ def _lines_about(buffer: bytearray, size: int) -> int:
     """How many lines a buffer holds: by samples, counted where they look short."""
     places = (0, size // 2, max(size - _SAMPLE, 0))
     found = sum(buffer.count(b"\n", at, min(at + _SAMPLE, size)) for at in places)
-    if found * _SHORT_LINE < 3 * _SAMPLE:
+    if found * SHORT_LINE < 3 * _SAMPLE:
         return found * size // (3 * _SAMPLE)
     return buffer.count(b"\n", 0, size)
