@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_LAYOUTS = 64
 _FEW = 256  # lines that are read singly without more ado
+_SAMPLE = 64
 
 
 @dataclass
@@ -75,7 +76,7 @@ class BatchReader:
         known = -1
         while len(rest) > _FEW and len(self.layouts) > known:
             known = len(self.layouts)
-            for row in rest[:: len(rest) // _FEW].tolist():
+            for row in rest[:: len(rest) // _SAMPLE].tolist():
                 line = block.text(row)
                 kind = kind_in(line)
                 if kind is not None and not texts.is_noise(line):

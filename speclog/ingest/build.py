@@ -68,8 +68,13 @@ def session_frames(sessions: Sequence[Session], origin: Origin, written: Written
                 row.update(ids)
             found.setdefault(table, []).extend(new)
     tables = {f"raw_{table}": Rows(rows_frame(rows, table)) for table, rows in found.items() if rows}
-    args = _args(sessions, written)
-    return tables if args.is_empty() else tables | {"raw_server_arg": Rows(args)}
+    return tables | args_frames(sessions, written)
+
+
+def args_frames(sessions: Sequence[Session], written: Written | None = None) -> Frames:
+    """The arguments of sessions, of those that have not been written on the way."""
+    args = _args([session for session in sessions if not session.args_written], written)
+    return {} if args.is_empty() else {"raw_server_arg": Rows(args)}
 
 
 def _unwritten(session: Session, table: str, rows: list[Row], written: Written) -> list[Row]:

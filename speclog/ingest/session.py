@@ -59,6 +59,7 @@ class Session:
     ended_at: datetime | None = None
     ready_at: datetime | None = None
     utc_offset_s: int | None = None
+    args_written: bool = False
     flushed: bool = False  # some of its rows are written: identity and clock are settled
     followed: bool = False  # another session starts after this one in the same file
     ended: dict[str, Any] | None = None  # what the launcher said at the end

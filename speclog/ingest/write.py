@@ -175,7 +175,7 @@ class LogIngest:
         self, store: Store, inserter: ThreadPoolExecutor, reader: LogReader, parsed: Iterator[Parsed]
     ) -> list[IngestSummary]:
         """Read and write; while the inserter stores the rows of one part, the next is read."""
-        from speclog.ingest.build import row_frames
+        from speclog.ingest.build import args_frames, row_frames
 
         inserting: Future[None] | None = None
         while True:
@@ -188,6 +188,10 @@ class LogIngest:
             for session in sessions:
                 session.flushed = True
             frames = row_frames(buffer, reader.sessions)
+            complete = [] if done else [s for s in sessions if s.followed and s.index in best]
+            frames |= args_frames(complete)
+            for session in complete:
+                session.args_written = True
             if inserting is not None:
                 inserting.result()
             inserting = inserter.submit(store.insert, frames)

@@ -64,7 +64,7 @@ def _differing(store: Store, table: str, copy: str, last_line: int, stored: str)
 
 def forget(store: Store, ingest_id: str) -> None:
     """Take back, within its transaction, the rows that were written of an ingest."""
-    for table in (*_TOLD, "raw_decode_detail", "raw_event"):
+    for table in (*_TOLD, "raw_decode_detail", "raw_event", "raw_server_arg"):
         store.rows(f"DELETE FROM {table} WHERE ingest_id = ?", [ingest_id])
 
 
