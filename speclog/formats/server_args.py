@@ -50,15 +50,17 @@ def _by_argument(text: str) -> tuple[tuple[str, str], ...] | None:
     """The arguments of a text in which each is plain to see; restarts repeat most, so each is remembered."""
     call = _CALL.match(text)
     if call and text.endswith(")"):
-        start, pattern, between = call.end(), _OF_CALL, 1
+        start, pattern = call.end(), _OF_CALL
     elif text.startswith("{") and text.endswith("}"):
-        start, pattern, between = 1, _OF_DICT, 2
+        start, pattern = 1, _OF_DICT
     else:
         return None
-    found = pattern.findall(text[start:-1])
-    if sum([between + len("".join(parts)) for parts in found]) != len(text) - start - 1:
+    found = [
+        (_argument if len(parts[2]) < _SHORT else _read)(parts) for parts in pattern.findall(text[start:-1])
+    ]
+    if sum([length for length, _, _ in found]) != len(text) - start - 1:
         return None
-    pairs = {name: (_argument if len(value) < _SHORT else _read)(name, value) for name, _, value, _ in found}
+    pairs = {name: value for _, name, value in found}
     if None in pairs.values() or not _KEYWORDS.isdisjoint(pairs):
         return None
     return tuple((name, value) for name, value in pairs.items() if value is not None)
@@ -68,9 +70,12 @@ _SHORT = 512
 _KEYWORDS = frozenset(keyword.kwlist)
 
 
-def _read(name: str, value: str) -> str | None:
+def _read(parts: tuple[str, str, str, str]) -> tuple[int, str, str | None]:
+    """(characters it takes, name, value) of an argument: its name, ``: `` in a dict, value, what follows."""
+    name, colon, value, _ = parts
     node = _expression(value)
-    return None if node is None else recorded(name, _value(node))
+    marks = 2 if colon else 1  # quotes around the name, or the equals sign
+    return len("".join(parts)) + marks, name, None if node is None else recorded(name, _value(node))
 
 
 _argument = lru_cache(maxsize=8192)(_read)
