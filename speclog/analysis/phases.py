@@ -90,7 +90,7 @@ def _bill(batch_size: int, windows: pl.DataFrame, step: Mean | None) -> list[dic
         return []
     tau = accept_length(windows)
     budget = tau * step.value if tau is not None and step is not None else None
-    weights, rounds, runs = _numbers(windows, "n"), _numbers(windows, "cycle_ms"), _runs(windows)
+    weights, rounds, runs = _numbers(windows, "n"), _numbers(windows, "cycle_ms"), run_numbers(windows)
     phases = {phase: _numbers(windows, f"{phase}_ms") for phase in PHASES if windows[f"{phase}_ms"].count()}
     rest = rounds - np.sum([np.nan_to_num(ms) for ms in phases.values()], axis=0)
     made: list[dict[str, Any]] = []
@@ -111,7 +111,7 @@ def _bill(batch_size: int, windows: pl.DataFrame, step: Mean | None) -> list[dic
     return made
 
 
-def _runs(windows: pl.DataFrame) -> Floats:
+def run_numbers(windows: pl.DataFrame) -> Floats:
     """A number a window, equal within a run."""
     import polars as pl
 
@@ -189,7 +189,9 @@ def _summary(kind: str, batch_size: int, windows: pl.DataFrame) -> dict[str, Any
 
 def _mean(windows: pl.DataFrame, column: str) -> Mean | None:
     known = windows.drop_nulls(column)
-    return None if known.is_empty() else mean(_numbers(known, column), _numbers(known, "n"), _runs(known))
+    return (
+        None if known.is_empty() else mean(_numbers(known, column), _numbers(known, "n"), run_numbers(known))
+    )
 
 
 def _share(windows: pl.DataFrame) -> Mean | None:
@@ -198,7 +200,7 @@ def _share(windows: pl.DataFrame) -> Mean | None:
     if known.is_empty() or not known["cycle_ms"].sum():
         return None
     times = _numbers(known, "host_ms"), _numbers(known, "cycle_ms")
-    return ratio(*times, _numbers(known, "n"), _runs(known))
+    return ratio(*times, _numbers(known, "n"), run_numbers(known))
 
 
 def _forwards(baseline_windows: pl.DataFrame) -> dict[int, Mean | None]:

@@ -20,10 +20,11 @@ import numpy as np
 from speclog.analysis.estimate import Pair, arm_at, pair_at
 from speclog.analysis.line import Floats
 from speclog.analysis.matching import Matched, match
-from speclog.analysis.phases import usual
+from speclog.analysis.phases import run_numbers, usual
 from speclog.analysis.side import Part, Side
 from speclog.analysis.student import expansion
 from speclog.analysis.theory import step_pays
+from speclog.analysis.window_mean import ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,12 +43,7 @@ class Draft:
     step_ms: float  # one draft forward; NaN from a run with one step, which has none
     survival_draws: Floats  # resamples x steps
     step_draws: Floats
-
-    @property
-    def first(self) -> tuple[float, float]:
-        """95 % interval of P(accepted >= 1) over the windows it was counted in."""
-        low, high = np.quantile(self.survival_draws[:, 0], [0.025, 0.975])
-        return float(low), float(high)
+    first: tuple[float, float] | tuple[None, None]  # interval of P(accepted >= 1), within-run
 
 
 @dataclass(frozen=True)
@@ -174,6 +170,9 @@ def draft_of(windows: pl.DataFrame, resamples: int, seed: int) -> Draft | str:
         float(np.average(step_ms, weights=rounds)),
         _survival(histogram[picked].sum(axis=1)),
         (step_ms[picked] * weights).sum(axis=1) / weights.sum(axis=1),
+        ratio(
+            histogram[:, 1:].sum(axis=1), histogram.sum(axis=1), np.ones(len(kept)), run_numbers(kept)
+        ).interval(),
     )
 
 

@@ -147,10 +147,10 @@ def _missed(run: Run, level: Level, predicted: Sequence[Row]) -> str:
 Ends = tuple[float | None, float | None]
 
 
-def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends | None]]) -> Answer:
+def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends]]) -> Answer:
     """What break-even asks of the draft model at each batch size.
 
-    ``found``: the level, what it asks, and the interval of the measured first position (None: not profiled).
+    ``found``: the level, what it asks, and the interval of the first position as it is.
     """
     question = "How good must the draft model be?"
     parts = [(level, need, first) for level, need, first in found if need is not None]
@@ -178,7 +178,7 @@ def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends | 
     return Answer("draft", question, f"{if_equal(pair)}{said}{note}", rows=rows, anchor="f-better-draft")
 
 
-def _need(level: Level, need: Needed, first: Ends | None) -> str:
+def _need(level: Level, need: Needed, first: Ends) -> str:
     where = f"At batch {level.batch_size}"
     tau = numbers.with_span(need.tau, level.tau_lo, level.tau_hi)
     star = numbers.with_span(need.tau_needed, level.tau_star_lo, level.tau_star_hi)
@@ -187,21 +187,16 @@ def _need(level: Level, need: Needed, first: Ends | None) -> str:
         why = most if need.tau_needed > need.steps + 1 else "even if every position ever accepted always were"
         return f"{where} no draft model would do: break-even {star}, {why}."
     factor = f"×{numbers.with_span(need.factor, need.factor_lo, need.factor_hi)}, {level.interval_kind}"
-    held = numbers.share_with_span(need.now[0], *first) if first else numbers.share(need.now[0])
+    held = numbers.share_with_span(need.now[0], *first)
     chain = f"first position {held} → {numbers.share_with_span(need.needed[0], *need.first)}"
     if need.factor <= 1:
         return (
             f"{where} it is good enough: {tau} against break-even {star}. It pays until every acceptance "
             f"falls to {factor} ({chain})."
         )
-    last = (
-        ""
-        if need.steps == 1 or need.now[-1] < 0.005
-        else f", all {need.steps} {100 * need.now[-1]:.0f} % → {100 * need.needed[-1]:.0f} %"
-    )
     return (
-        f"{where} its accept length must rise from {tau} to {star} (+{need.tau_needed - need.tau:.2f}): "
-        f"every position's acceptance {factor} ({chain}{last})."
+        f"{where} its accept length must rise from {tau} to {star}: every position's acceptance {factor} "
+        f"({chain})."
     )
 
 

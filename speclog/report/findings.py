@@ -81,6 +81,7 @@ class Findings:
         """What break-even asks of the draft model."""
         from speclog.analysis.draft import needed
         from speclog.analysis.phases import usual
+        from speclog.analysis.theory import acceptance_for
         from speclog.analysis.whatif import draft_of
 
         run, found = self.pair.candidate, []
@@ -88,16 +89,15 @@ class Findings:
         for level in self.pair.levels:
             if run.topk != 1 or not run.steps or level.tau is None or level.tau_star is None:
                 continue
-            draft = (
-                None
-                if windows is None
-                else draft_of(windows.filter(batch_size=level.batch_size), self.candidate.resamples, 0)
-            )
+            draft = None if windows is None else draft_of(windows.filter(batch_size=level.batch_size), 1, 0)
             survival = None if draft is None or isinstance(draft, str) else draft.survival.tolist()
             ends = (level.speedup_lo, level.speedup_hi)
             asked = needed(level.tau, level.tau_star, run.steps, survival, speedup=ends)
-            first = None if draft is None or isinstance(draft, str) else draft.first
-            found.append((level, asked, first))
+            if draft is None or isinstance(draft, str):  # all positions alike: what the accept length gives
+                low, high = (end and acceptance_for(end, run.steps) for end in (level.tau_lo, level.tau_hi))
+                found.append((level, asked, (low, high)))
+            else:
+                found.append((level, asked, draft.first))
         return advice.better_draft(self.pair, found)
 
     def published(self) -> Answer | None:

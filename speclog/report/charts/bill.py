@@ -116,14 +116,14 @@ def _draw() -> Any:
             y=y,
             x=alt.X(
                 "tokens:Q",
-                title="tokens (one baseline step earns one)",
+                title="tokens (a baseline step: one)",
                 stack="zero",
                 scale=alt.Scale(padding=14, nice=False, domainMin=0),
             ),
             color=alt.Color(
                 "phase:N",
                 scale=alt.Scale(domain=list(base.PHASES), range=list(base.PHASE_COLOURS)),
-                legend=alt.Legend(orient="top", title=None, columns=4),
+                legend=alt.Legend(orient="top", title=None, columns=3),
             ),
             order=alt.Order("order:Q"),
             tooltip=[
