@@ -40,7 +40,7 @@ part AS (
 every AS (
     SELECT * FROM part
     UNION ALL BY NAME
-    SELECT c.run_id, c.batch_size, 'other' AS phase, c.cycle_ms - sum(p.ms) AS ms
+    SELECT c.run_id, c.batch_size, 'other' AS phase, c.cycle_ms - sum(p.ms ORDER BY p.phase) AS ms  -- one order: the last digit depends on it
     FROM cycle AS c JOIN part AS p USING (run_id, batch_size)
     GROUP BY c.run_id, c.batch_size, c.cycle_ms
 )
