@@ -149,8 +149,8 @@ def _frame(layout: Layout, found: list[Columns]) -> pl.DataFrame:
     columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
     n = len(columns["line_no"])
     columns |= {name: np.full(n, value) for name, value in layout.constants}
-    frame = pl.DataFrame({"line_no": columns.pop("line_no"), "ts": columns.pop("ts"), **columns})
-    return frame.with_columns(pl.col("ts").cast(pl.Datetime("us")))
+    ts = columns.pop("ts").view("M8[us]")
+    return pl.DataFrame({"line_no": columns.pop("line_no"), "ts": ts, **columns})
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
