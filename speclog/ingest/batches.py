@@ -48,9 +48,8 @@ class Parsed:
     def place_of(self, number: int) -> int:
         """The byte that a kept line begins at; that of the next kept line if it was not kept."""
         for numbers, places in self.places:
-            at = int(np.searchsorted(numbers, number))
-            if at < len(numbers):
-                return int(places[at])
+            if len(numbers) and numbers[-1] >= number:
+                return int(places[np.searchsorted(numbers, number)])
         return self.size
 
     def text_of(self, number: int) -> str:

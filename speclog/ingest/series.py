@@ -25,4 +25,5 @@ def same(name: str, value: int, n: int, dtype: type = np.int64) -> pl.Series:
 
 def numbers(column: pl.Series) -> NDArray[np.int64]:
     """Whole numbers without nulls, or times in their unit."""
-    return column.to_physical().to_numpy().astype(np.int64, copy=False)
+    found = column.to_numpy()
+    return found.view(np.int64) if found.dtype.kind == "M" else found.astype(np.int64, copy=False)

@@ -194,12 +194,12 @@ class Session:
                 self.unknown_samples.append(text[:200])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _has_no_time(line: str) -> bool:
     return split_prefix(line)[0].ts is None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -165,7 +165,7 @@ class Splitter:
             self._pieces, self._pieces_line = [text], line_no
             self._unread = self.current
             return
-        self._set_args(line_no, text, {name: str(value) for name, value in fields.items()})
+        self._set_args(line_no, text, cast(dict[str, str], dict(fields)))
 
     def _set_args(self, line_no: int, text: str, args: dict[str, str]) -> None:
         session = self.current

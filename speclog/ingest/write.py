@@ -245,12 +245,13 @@ class LogIngest:
 
 def without_repeats(sessions: Sequence[Session]) -> list[Session]:
     """Sessions that occur twice in a file (it was concatenated with itself) once: the first longest copy."""
+    ids = [session.run_id for session in sessions]
     best: dict[str, Session] = {}
-    for session in sessions:
-        old = best.get(session.run_id)
+    for run_id, session in zip(ids, sessions, strict=True):
+        old = best.get(run_id)
         if old is None or session.lines > old.lines:
-            best[session.run_id] = session
-    return [session for session in sessions if best[session.run_id] is session]
+            best[run_id] = session
+    return [session for run_id, session in zip(ids, sessions, strict=True) if best[run_id] is session]
 
 
 def known_states(store: Store, sessions: Sequence[Session]) -> dict[int, str | None]:
