@@ -67,20 +67,18 @@ def notes(
     """
     if cross_engine:
         return _compared(sections)
-    apart = {
-        run.run_id: run
-        for run in baselines
-        if any(
-            run.engine != section.run.engine and (named or run.model == section.run.model)
-            for section in sections
-        )
-    }
-    if not apart:
+    mine: dict[str | None, set[str]] = defaultdict(set)  # engines of the candidates, by model
+    for section in sections:
+        mine[None if named else section.run.model].add(section.run.engine)
+    shown = []
+    for run in baselines:
+        others = mine.get(None if named else run.model, set()) - {run.engine}
+        if others:
+            shown.append(f"{run.name} ({run.engine}) for candidates of {words.join(sorted(others))}")
+    if not shown:
         return []
-    shown = [f"{run.name} ({run.engine})" for run in apart.values()]
-    mine = words.join(sorted({section.run.engine for section in sections}))
     return [
-        f"Left out: {words.several(shown)}. The candidates are runs of {mine}, and {engines.WHY}. "
+        f"Left out: {words.several(shown)}; {engines.WHY}. "
         f"--vs NAME {engines.OPTION} compares anyway, and says so."
     ]
 

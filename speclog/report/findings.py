@@ -30,6 +30,7 @@ class Findings:
         self.sides = sides
         self.kin = kin
         self.pair = pair
+        self._summary: list[Row] | None = None
         self.profile = profile_of(store, pair.candidate, *pair.candidate_repeats)
         self.candidate = sides.side([pair.candidate, *pair.candidate_repeats])
         self.baseline = sides.side([pair.baseline, *pair.baseline_repeats])
@@ -145,8 +146,10 @@ class Findings:
 
         if self.profile.is_empty():
             return []
-        plain_run = profile_of(self.store, self.pair.baseline)
-        return plain(summary(self.profile, None if plain_run.is_empty() else plain_run))
+        if self._summary is None:
+            plain_run = profile_of(self.store, self.pair.baseline)
+            self._summary = plain(summary(self.profile, None if plain_run.is_empty() else plain_run))
+        return self._summary
 
     def profiling(self) -> Answer | None:
         """What profiling costs: by windows that take turns in this run, and against an unprofiled twin."""

@@ -40,7 +40,7 @@ def texts(store: str, **how: Any) -> tuple[str, str, Any]:
 
 def test_left_out_with_the_name_of_the_option(store: str) -> None:
     for text in texts(store, vs="vllm-base")[:2]:
-        assert "Left out: vllm-base (vllm)." in text
+        assert "Left out: vllm-base (vllm) for candidates of sglang; two engines do not" in text
         assert "the baseline is a vllm run, the candidate sglang" in text
         assert "--vs NAME --cross-engine compares anyway" in text
         assert "cross engines" not in text
@@ -49,7 +49,9 @@ def test_left_out_with_the_name_of_the_option(store: str) -> None:
     assert (section["verdict"], section["chosen"], section["naive"]) == ("no baseline", None, None)
     assert [one["baseline_name"] for one in section["comparisons"]] == ["base"]
     assert data["made"]["cross_engine"] is False
-    assert data["notes"][0].startswith("Left out: vllm-base (vllm).")
+    assert data["notes"][0].startswith(
+        "Left out: vllm-base (vllm) for candidates of sglang; two engines do not"
+    )
 
 
 @pytest.mark.parametrize("vs", ["baseline", "*base"])
@@ -58,7 +60,9 @@ def test_of_several_the_others_are_compared_and_one_is_left_out(store: str, vs: 
     (section,) = data["candidates"]
     assert [one["baseline_name"] for one in section["comparisons"]] == ["base"]
     assert section["verdict"] == "fair"
-    assert data["notes"][0].startswith("Left out: vllm-base (vllm).")
+    assert data["notes"][0].startswith(
+        "Left out: vllm-base (vllm) for candidates of sglang; two engines do not"
+    )
     assert "--cross-engine" in data["notes"][0]
 
 
