@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from speclog.ingest.sources import BLOCK, STRETCH, Pool, blocks, open_bytes
+from speclog.ingest.sources import BLOCK, LONGEST_LINE, STRETCH, Pool, blocks, open_bytes
 from speclog.ingest.stretch import FileStretches, StreamStretches
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WORKERS = 2
 _LARGER = 4
-"""How many times larger than `STRETCH` a stretch is where little of it is held when it is parsed."""
+"""How many times larger than `STRETCH` those of a file are whose first one leaves little to be held."""
 
 _SWITCH_S = 0.0005
 """How long a thread keeps Python's lock from others that wait (5 ms by default).
@@ -55,10 +55,10 @@ def parsed_chunks(path: str, only: Only | None = None) -> Iterator[Iterator[Pars
         work = _Work(pool)
         done: dict[int, Parsed] = {}
         if only is None and isinstance(stream, io.FileIO) and _is_long(stream):
-            work.source = FileStretches(stream, pool, lambda: work.size)
+            work.source = FileStretches(stream, pool, work.size_at)
         else:
             buffers = blocks(stream, pool)
-            work.source = StreamStretches(only.of(buffers) if only else buffers, lambda: work.size)
+            work.source = StreamStretches(only.of(buffers) if only else buffers, STRETCH)
             done |= filter(None, [work.do()])
             if done and done[0].size < STRETCH:  # short, or its lines are: nearly always the first
                 done |= filter(None, [work.do()])
@@ -87,7 +87,15 @@ class _Work:
         from speclog.ingest.batches import ChunkParser
 
         self._parser, self._pool = ChunkParser(), pool
-        self.size = STRETCH
+        self._size = STRETCH
+
+    def size_at(self, start: int) -> int:
+        """How long a stretch from a byte on is to be: the same whenever the file is read.
+
+        The fourth is taken when the first was parsed, and that one decides. Where a stretch ends must not
+        depend on which worker was the faster: the first lines of a rank, say, are known by stretches.
+        """
+        return STRETCH if start <= _WORKERS * STRETCH + LONGEST_LINE else self._size
 
     def do(self) -> tuple[int, Parsed] | None:
         """Read and parse the next stretch: the byte it begins at and what was in it; None at the end."""
@@ -98,8 +106,8 @@ class _Work:
         parsed = self._parser.parse(stretch.buffers, self._pool.give, stretch.blanks, enough)
         self.source.give_back(stretch, parsed.size)
         # What is done once a stretch adds up where little of it is kept.
-        held = sum(len(block.data) for block in parsed.kept)
-        self.size = STRETCH * (_LARGER if 2 * _LARGER * held < parsed.size else 1)
+        if not stretch.start and 2 * _LARGER * sum(len(block.data) for block in parsed.kept) < parsed.size:
+            self._size = STRETCH * _LARGER
         return stretch.start, parsed
 
     def side_by_side(self, threads: ThreadPoolExecutor, done: dict[int, Parsed]) -> Iterator[Parsed]:

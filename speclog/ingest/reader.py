@@ -39,6 +39,7 @@ class LogReader:
         self._parser = ChunkParser()
         self._blanks = 0
         self._last: tuple[int, int, Parsed] | None = None
+        self._tail_time: datetime | None = None
 
     @property
     def kept_ranks(self) -> KeptRanks:
@@ -79,7 +80,7 @@ class LogReader:
         self.lines += chunk.count
         self.bytes += chunk.size
         self.binary |= chunk.binary
-        self._splitter.current.see_time(chunk.tail_time)
+        self._tail_time = chunk.tail_time or self._tail_time
 
     def _place_of(self, line: int, chunk: Parsed) -> int:
         """The byte of the file that a line begins at; it is in the chunk at hand or the one before."""
@@ -105,6 +106,8 @@ class LogReader:
         for session, following in pairwise(self.sessions):
             session.last_line = following.first_line - 1
             session.size = following.first_byte - session.first_byte
+        # Lines that are dropped tell of the last session only: of others it would depend on where chunks end.
+        self.sessions[-1].see_time(self._tail_time)
         self.sessions[-1].last_line = self.lines
         self.sessions[-1].size = self.bytes - self.sessions[-1].first_byte
         strangers.find(self.sessions)

@@ -6,7 +6,7 @@ import glob as globbing
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -193,16 +193,14 @@ def _read_into(stream: IO[bytes] | io.RawIOBase, buffer: bytearray, start: int, 
         return int(read_into(view[start:stop]) or 0)
 
 
-def stretches(
-    buffers: Iterator[tuple[bytearray, int]], size: Callable[[], int]
-) -> Iterator[list[tuple[bytearray, int]]]:
+def stretches(buffers: Iterator[tuple[bytearray, int]], size: int) -> Iterator[list[tuple[bytearray, int]]]:
     """Buffers in groups of about ``size`` bytes; of fewer where lines are short, as each takes memory."""
     group: list[tuple[bytearray, int]] = []
     held = 0
     for buffer in buffers:
         group.append(buffer)
         held += max(buffer[1], SHORT_LINE * _lines_about(*buffer))
-        if held >= size():
+        if held >= size:
             yield group
             group, held = [], 0
     if group:

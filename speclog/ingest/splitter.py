@@ -101,6 +101,7 @@ class Splitter:
         if kind.session_start and not self._begins_again(line_no, found, batches):
             self._maybe_start(line_no, kind, batches)
         session = self.sessions[-1]
+        since = session.ended_at
         session.see_time(ts)
         if kind.noise:
             return
@@ -121,7 +122,7 @@ class Splitter:
         elif kind.table == "decode_window":
             self._interval(line_no, said.record(ts))
         else:
-            self._event(line_no, ts, said, found)
+            self._event(line_no, ts, said, found, since)
         if kind.session_end:
             session.ended = dict(found.fields[0])
 
@@ -139,20 +140,22 @@ class Splitter:
         served = bool(now.n_windows or now.n_prefills or batches(now.first_line, line_no))
         again = kind.session_start <= now.start_rank or served or now.ended is not None
         if again or (now.engine and now.engine != kind.engine):
-            self._begin(line_no)
+            self._begin(line_no, batches)
         self.current.start_rank = kind.session_start
         self.current.engine = kind.engine
 
-    def _begin(self, line_no: int) -> None:
+    def _begin(self, line_no: int, batches: BatchesBetween) -> None:
         """A new session; events a server prints before its arguments come along."""
         old = self.current
         old.followed = True
         new = Session(len(self.sessions), line_no, synthetic=self._synthetic)
         for event in reversed(self.buffer.events):
             mine = event.session == old.index and event.line_no > self.buffer.last_run_line
-            if not mine or not _belongs_to_next(event, old):
+            if not mine or not _belongs_to_next(event, old) or batches(event.line_no, line_no):
                 break
             event.session = new.index
+            old.ended_at = event.since
+            new.started_at = event.ts or new.started_at
             new.first_line = event.line_no
             old.n_events -= 1
             new.n_events += 1
@@ -227,11 +230,13 @@ class Splitter:
             session.profile_mode = (str(mode), line_no)
         manifest.offset_from_profile(session, record)
 
-    def _event(self, line_no: int, ts: datetime | None, said: Said, found: Understood) -> None:
+    def _event(
+        self, line_no: int, ts: datetime | None, said: Said, found: Understood, since: datetime | None
+    ) -> None:
         session, kind = self.sessions[-1], found.kind
         event = Event(
             session.index, self.source_index, line_no, line_no, ts, said.rank or None, kind.name,
-            found.message[:MAX_MESSAGE], found.json,
+            found.message[:MAX_MESSAGE], found.json, since,
         )  # fmt: skip
         self.buffer.events.append(event)
         session.n_events += 1

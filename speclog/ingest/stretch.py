@@ -33,7 +33,7 @@ class Stretch:
 class StreamStretches:
     """Stretches of a stream (safe to share among threads); each is read when it is taken."""
 
-    def __init__(self, buffers: Iterator[Buffer], size: Callable[[], int]) -> None:
+    def __init__(self, buffers: Iterator[Buffer], size: int) -> None:
         self._groups = stretches(buffers, size)
         self._lock = Lock()
         self._start = self._blanks = 0
@@ -55,9 +55,12 @@ class StreamStretches:
 
 
 class FileStretches:
-    """Stretches of a file (safe to share among threads); each is read while it is parsed, block by block."""
+    """Stretches of a file (safe to share among threads); each is read while it is parsed, block by block.
 
-    def __init__(self, file: io.FileIO, pool: Pool, size: Callable[[], int]) -> None:
+    ``size``: how long one is to be, by the byte that it begins at.
+    """
+
+    def __init__(self, file: io.FileIO, pool: Pool, size: Callable[[int], int]) -> None:
         self._fd, self._pool, self._size = file.fileno(), pool, size
         self._end = os.fstat(self._fd).st_size
         self._left: list[tuple[int, int]] = []  # given back, the first of the file on top
@@ -71,7 +74,7 @@ class FileStretches:
                 start, stop = heappop(self._left)
             elif self._next is not None:
                 start = self._next
-                stop = self._line_end(start + self._size())
+                stop = self._line_end(start + self._size(start))
                 self._next = None if stop == _TO_THE_END else stop
             else:
                 return None

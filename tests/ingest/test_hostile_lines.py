@@ -60,7 +60,7 @@ def test_short_lines_make_short_stretches_and_none_is_lost(
 
 def test_stretches_of_usual_lines_are_bounded_by_their_bytes() -> None:
     data = (decode(1) + "\n").encode() * 2000
-    groups = list(sources.stretches(sources.blocks(io.BytesIO(data), sources.Pool(4096)), lambda: 1 << 16))
+    groups = list(sources.stretches(sources.blocks(io.BytesIO(data), sources.Pool(4096)), 1 << 16))
     assert b"".join(bytes(b[:n]) for group in groups for b, n in group) == data
     assert all(sum(n for _, n in group) >= 1 << 16 for group in groups[:-1])
 

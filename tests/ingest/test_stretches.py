@@ -1,6 +1,7 @@
 """A long file is read in stretches by place: every byte once; lines met before are known by every byte."""
 
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ from sglang_lines import decode, start
 from speclog.formats.block import padded
 from speclog.formats.known import MOST, Keys, Memory, Shelf
 from speclog.ingest import parallel
+from speclog.ingest.api import ingest_paths
 from speclog.ingest.batches import ChunkParser
 from speclog.ingest.lines import blank_lines_at_end
 from speclog.ingest.sources import Pool
 from speclog.ingest.stretch import FileStretches
+from speclog.store import open_store
 
 
 def log(lines: int = 3000) -> bytes:
@@ -32,7 +35,7 @@ def test_stretches_of_a_file_are_its_lines_in_order(size: int, ending: bytes, tm
     path.write_bytes(data)
     found: dict[int, bytes] = {}
     with path.open("rb", buffering=0) as file:
-        source = FileStretches(file, Pool(4096), lambda: size)
+        source = FileStretches(file, Pool(4096), lambda _: size)
         stretch = source.take()
         while stretch is not None:
             blanks = blank_lines_at_end(bytearray(data[: stretch.start]), stretch.start, 0)
@@ -72,7 +75,7 @@ def test_no_more_of_a_stretch_is_read_than_memory_is_for(tmp_path: Path) -> None
     path = tmp_path / "a.log"
     path.write_bytes(b"x\n" * 500_000)
     with path.open("rb", buffering=0) as file:
-        source = FileStretches(file, Pool(4096), lambda: 1 << 22)
+        source = FileStretches(file, Pool(4096), lambda _: 1 << 22)
         stretch = source.take()
         assert stretch is not None
         found = ChunkParser().parse(stretch.buffers, enough=1 << 16)
@@ -115,3 +118,41 @@ def test_what_was_met_twice_is_remembered_until_there_is_too_much() -> None:
             memory.met(((0, b"%d" % n), n) for n in numbers)
     assert len(memory.shelf.values) <= MOST
     assert memory.shelf.find(keys([b"9999"])).tolist() != [-1]
+
+
+def test_where_stretches_end_changes_nothing(
+    tmp_path: Path, store: str, example_logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers one after the other, access lines between what is kept: their times, too, are their own."""
+    access = '\nINFO:     127.0.0.1:5000 - "POST /generate HTTP/1.1" 200 OK'
+    texts = [
+        (example_logs / "h200-llama8b" / f"{name}.log").read_text().rstrip("\n").replace("\n", access + "\n")
+        for name in ("base", "eagle3-s5-a2.1", "eagle3-s2-a2.1")
+    ]
+    texts[1] += 400 * f"\n[2031-01-01 00:00:00]{access[1:]}"  # behind the last kept line of the second server
+    path = tmp_path / "three.log"
+    path.write_text("\n".join(texts) + "\n")
+    asked = (
+        "SELECT COLUMNS(* EXCLUDE (ingest_id)) FROM raw_run ORDER BY run_id",
+        "SELECT COLUMNS(* EXCLUDE (ingest_id)) FROM raw_decode_window ORDER BY run_id, line_no",
+        "SELECT COLUMNS(* EXCLUDE (ingest_id)) FROM raw_event ORDER BY run_id, line_no",
+        "SELECT run_id, sha256, first_line, last_line, lines, bytes FROM raw_ingest ORDER BY run_id",
+    )
+    found = []
+    for place, (long, block, stretch) in enumerate(
+        ((1 << 30, 1 << 21, 1 << 24), (1, 4096, 1 << 14), (1, 999, 1))
+    ):
+        target = str(shutil.copy(store, tmp_path / f"{place}.duckdb"))
+        monkeypatch.setattr(parallel, "_LONG", long)
+        monkeypatch.setattr(parallel, "BLOCK", block)
+        monkeypatch.setattr(parallel, "STRETCH", stretch)
+        ingest_paths([path], store_target=target)
+        with open_store(target) as opened:
+            found.append([opened.rows(sql) for sql in asked])
+    with open_store(target) as opened:
+        times = opened.rows("SELECT started_at, ended_at FROM run ORDER BY first_line")
+    assert [[f"{at:%H:%M:%S}" for at in both] for both in times] == [
+        ["15:03:14", "15:04:05"], ["14:57:02", "14:58:47"], ["15:05:56", "15:06:56"],
+    ]  # fmt: skip
+    assert found[1] == found[0]
+    assert found[2][:3] == found[0][:3]  # a line each: too short to say at which byte a server begins
