@@ -64,6 +64,7 @@ def _section(section: Section) -> dict[str, Any]:
         "fair": section.fair.key if section.fair else None,
         "naive": section.naive.key if section.naive else None,
         "comparisons": [_pair(pair) for pair in section.pairs],
+        "n_comparisons": section.n_pairs,
         "missing": [asdict(missing) for missing in section.missing],
         "advice": [asdict(answer) for answer in section.advice],
         "between": section.between,

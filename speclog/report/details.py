@@ -67,10 +67,13 @@ class Sides:
         return self._levels[run.run_id]
 
 
-def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) -> None:
-    """Fill in the intervals, repeats and factors of the pairs that sections show."""
+def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], judged: int) -> None:
+    """Fill in the intervals, repeats and factors of the pairs that sections show.
+
+    ``judged``: of how many of all pairs of a section, fairest first, intervals are worked out for their row.
+    """
     factors = rows.factors(store, [pair for section in sections for pair in section.shown])
-    looked_at = [pair for section in sections for pair in (*section.shown, *section.pairs[:JUDGED])]
+    looked_at = [pair for section in sections for pair in (*section.shown, *section.pairs[:judged])]
     sides.read([run for pair in looked_at if pair.main_level for run in (pair.candidate, pair.baseline)])
     for section in sections:
         made = {}
@@ -82,7 +85,7 @@ def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section]) 
         section.naive = made[section.naive.ids] if section.naive else None
         section.maybe = made[section.maybe.ids] if section.maybe else None
         section.pairs = [
-            made.get(pair.ids) or (_judged(sides, pair) if place < JUDGED else pair)
+            made.get(pair.ids) or (_judged(sides, pair) if place < judged else pair)
             for place, pair in enumerate(section.pairs)
         ]
 

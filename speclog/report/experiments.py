@@ -205,6 +205,16 @@ def _cell(found: Attribution, cell: tuple[str, str], runs: Sequence[Run], median
     return named | values | ends | {"interval_kind": read.tok_s.kind, "context": read.context}
 
 
+def _nccl_differs(store: Store) -> bool:
+    """Whether any two runs of the store have other NCCL variables: where none has, there is no ranking."""
+    ((differs,),) = store.rows(
+        "SELECT coalesce(bool_or(low <> high OR n < (SELECT count(*) FROM run)), false) FROM ("
+        "SELECT min(value) AS low, max(value) AS high, count(*) AS n FROM factor_value "
+        "WHERE starts_with(name, 'env.NCCL_') GROUP BY name)"
+    )
+    return bool(differs)
+
+
 def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Absent:
     """Runs like ``baseline`` in all but NCCL variables, by round time at their smallest common batch size."""
     sql = """
@@ -241,7 +251,7 @@ def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Ab
         FROM alike AS a JOIN level AS l USING (run_id) LEFT JOIN setting AS s USING (run_id)
         WHERE l.n_clean > 1
     """
-    found = rows.query(store, sql, [baseline.run_id])
+    found = rows.query(store, sql, [baseline.run_id]) if _nccl_differs(store) else []
     found.sort(key=lambda row: (known[row["run_id"]].name, row["run_id"]))
     by_size: dict[int, list[Row]] = defaultdict(list)
     for row in found:

@@ -31,8 +31,13 @@ DETAILED = 8
 """Candidates in full on one page (charts, intervals, factors); further ones get a row and a command."""
 BRIEF = 40
 """Of those the ones whose intervals are worked out (some 20 ms each), in stores of up to MANY runs."""
+JUDGED = 4
+"""Pairs of a section, fairest first, whose intervals are worked out; in stores of more runs than MANY only
+those of the pairs that have a table or a chart. Of further ones there are point estimates."""
+PAIRS_OF_MANY = 30
+"""Pairs of a section of each kind (verdict, with numbers or without), in such stores; else all."""
 DETAILED_OF_MANY, MANY = 2, 200
-"""...and of a store with more runs than MANY, where a section takes up to two seconds."""
+"""Candidates in full of a store with more runs than MANY, where a section takes up to two seconds."""
 
 
 def gather(
@@ -82,8 +87,12 @@ def _gather(
 
         ordered = sorted((section_of(run, fairest) for run in wanted), key=_weight)
         n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
-        complete = verdicts.of([section.run for section in ordered[:n_full]])
+        most = None if len(known) <= MANY else PAIRS_OF_MANY
+        complete = verdicts.of([section.run for section in ordered[:n_full]], most, named)
         full = [section_of(section.run, complete) for section in ordered[:n_full]]
+        counted = verdicts.count()
+        for section in full:
+            section.n_pairs = max(counted.get(section.run.run_id, 0), len(section.pairs))
     brief = ordered[n_full:]
     sections = [*full, *brief]
     if explicit is not None:
@@ -95,8 +104,9 @@ def _gather(
     kin = _kin(store, known, full)
     full = _folded(kin, full)
     step("computing intervals", 0.5)
-    detailed(store, sides, kin, full)
-    judge_brief(sides, brief[: BRIEF if len(known) <= MANY else 0])
+    few = len(known) <= MANY
+    detailed(store, sides, kin, full, JUDGED if few else 0)
+    judge_brief(sides, brief[: BRIEF if few else 0])
     step("explaining differences", 0.6)
     explain(store, sides, known, full)
     _doubt_tuning(store, known, full)

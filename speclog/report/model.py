@@ -289,6 +289,8 @@ class Section:
     fair: Pair | None
     naive: Pair | None
     pairs: list[Pair] = field(default_factory=list)
+    n_pairs: int = 0
+    """How many there are: of a store of many runs a section has the fairest only."""
     headline: str = ""
     change: str = ""
     missing: list[Missing] = field(default_factory=list)
@@ -313,6 +315,12 @@ class Section:
         """The pairs the page shows in detail: the one asked for, the fair (or likely) one, the naive one."""
         wanted = [pair for pair in (self.chosen, self.fair, self.maybe, self.naive) if pair is not None]
         return list({pair.ids: pair for pair in wanted}.values())
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether there are pairs with a number and no interval."""
+        levels = [pair.main_level for pair in self.pairs]
+        return any(level is not None and level.speedup_lo is None for level in levels)
 
     @property
     def verdict(self) -> str:

@@ -13,30 +13,45 @@ from speclog.report.model import Pair, Row, Run
 if TYPE_CHECKING:
     from speclog.store import Store
 
-_ALL_OF_SOME = """
-SELECT candidate, baseline, place FROM judged
-WHERE same_model AND candidate IN (SELECT unnest(getvariable('speclog_some')))
-"""
-_FEW_OF_ALL = """
-WITH asked AS (
-    SELECT * FROM judged
-    WHERE same_model AND baseline IN (SELECT unnest(getvariable('speclog_some')))
-),
-fastest AS (
+_FASTEST = """
     SELECT
         candidate,
         arg_min(baseline, create_sort_key(
             common_size, 'ASC NULLS LAST', baseline_tok_s, 'DESC NULLS LAST', baseline, 'DESC NULLS LAST'
         )) AS baseline
     FROM asked GROUP BY candidate
-),
+"""
+_ALL_OF_SOME = """
+SELECT candidate, baseline, place FROM judged
+WHERE same_model AND candidate IN (SELECT unnest(getvariable('speclog_some')))
+"""
+# The fairest of each kind, so that the first of a kind (a proven pair with a number, say) is always there.
+_MOST_OF_SOME = f"""
+WITH asked AS MATERIALIZED ({_ALL_OF_SOME.replace("candidate, baseline, place", "*")}),
+named AS (SELECT * FROM asked WHERE baseline IN (SELECT unnest(getvariable('speclog_named')))),
+fastest AS ({_FASTEST}),
 fairest AS (
-    SELECT candidate, unnest(min(place, {n})) AS place FROM asked GROUP BY candidate
+    SELECT candidate, unnest(min(place, {{n}})) AS place FROM asked GROUP BY candidate, verdict, measured
+    UNION
+    SELECT candidate, unnest(min(place, {{n}})) AS place FROM named GROUP BY candidate, verdict, measured
 )
 SELECT candidate, baseline, place FROM asked JOIN fairest USING (candidate, place)
 UNION
 SELECT candidate, baseline, place FROM asked JOIN fastest USING (candidate, baseline)
-"""
+"""  # noqa: S608
+_FEW_OF_ALL = f"""
+WITH asked AS (
+    SELECT * FROM judged
+    WHERE same_model AND baseline IN (SELECT unnest(getvariable('speclog_some')))
+),
+fastest AS ({_FASTEST}),
+fairest AS (
+    SELECT candidate, unnest(min(place, {{n}})) AS place FROM asked GROUP BY candidate
+)
+SELECT candidate, baseline, place FROM asked JOIN fairest USING (candidate, place)
+UNION
+SELECT candidate, baseline, place FROM asked JOIN fastest USING (candidate, baseline)
+"""  # noqa: S608
 _WORDED = """
 SELECT v.* FROM comparison_of('wanted_pair') AS v JOIN wanted_pair AS w USING (candidate, baseline)
 ORDER BY v.candidate, w.place
@@ -62,9 +77,21 @@ class Verdicts:
         """The ``n`` fairest pairs of each candidate with some of the baselines, and that with the fastest."""
         return self._pairs(_FEW_OF_ALL.format(n=n), sorted(baselines))
 
-    def of(self, candidates: Sequence[Run]) -> dict[str, list[Pair]]:
-        """All pairs of some candidates, fairest first, by candidate."""
-        return self._pairs(_ALL_OF_SOME, [run.run_id for run in candidates])
+    def of(self, candidates: Sequence[Run], most: int | None, named: Iterable[str]) -> dict[str, list[Pair]]:
+        """The pairs of some candidates, fairest first, by candidate.
+
+        All, or of each verdict with and without numbers the ``most`` fairest, as many with the ``named``
+        baselines, and that with the fastest.
+        """
+        self._store.rows("SET VARIABLE speclog_named = CAST(? AS VARCHAR[])", [sorted(named)])
+        which = _ALL_OF_SOME if most is None else _MOST_OF_SOME.format(n=most)
+        return self._pairs(which, [run.run_id for run in candidates])
+
+    def count(self) -> dict[str, int]:
+        """How many pairs each candidate has."""
+        return dict(
+            self._store.rows("SELECT candidate, count(*) FROM judged WHERE same_model GROUP BY candidate")
+        )
 
     def _pairs(self, which: str, some: Sequence[str]) -> dict[str, list[Pair]]:
         self._store.rows("SET VARIABLE speclog_some = CAST(? AS VARCHAR[])", [list(some)])
