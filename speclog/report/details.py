@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 JUDGED = 4
 """Pairs of a section, fairest first, whose intervals are worked out; of further ones the point estimates."""
 
-POINTS = 21
+POINTS = 13
 """Contexts at which the curve of a batch size is drawn: it is nearly straight."""
 
 

@@ -26,7 +26,7 @@ def chart(run: Run, side: str, windows: pl.DataFrame) -> Chart | Absent:
     known = windows.drop_nulls(["gen_tok_s", "ts"])
     if known.is_empty():
         return Absent(key, QUESTION, f"{run.name} printed no throughput with a time")
-    ends = _spread((known["ts"].dt.epoch("us") / 1e6).to_list())
+    ends = _spread(known["ts"])
     every = -(-len(known) // _LIMIT)
     shown = [
         _point(row, ends[max(place * every - 1, 0)] - ends[0], ends[place * every] - ends[0])
@@ -43,15 +43,13 @@ def chart(run: Run, side: str, windows: pl.DataFrame) -> Chart | Absent:
     return Chart(key, QUESTION, _title(run, known), alt_text, spec, (rows,), note)
 
 
-def _spread(seconds: list[float]) -> list[float]:
-    """Spread equal whole-second times evenly over their second."""
-    same = Counter(seconds)
-    seen: Counter[float] = Counter()
-    spread = []
-    for value in seconds:
-        spread.append(value + seen[value] / same[value])
-        seen[value] += 1
-    return spread
+def _spread(times: pl.Series) -> list[float]:
+    """Times in seconds, equal whole-second ones spread evenly over their second."""
+    import polars as pl
+
+    place, same = pl.int_range(pl.len()).over("ts"), pl.len().over("ts")
+    seconds = pl.col("ts").dt.epoch("us") / 1e6
+    return times.to_frame("ts").select(seconds + place / same).to_series().to_list()
 
 
 def _point(row: Row, before: float, now: float) -> Row:
