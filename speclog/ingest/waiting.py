@@ -5,6 +5,7 @@ To open a store, to sum up what came into it and to close it again costs more th
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,6 +19,8 @@ LONGEST_S, LONGEST_BUSY_S = 0.5, 5.0
 """How long a log waits, at most, for others that are read; and while another process holds the store."""
 SMALL_BYTES = 8 << 20
 """A longer log is not read while others wait."""
+HELD_S, LEFT_S = 0.5, 0.05
+"""How long the store is held, a log apart, while more are to be written; and then left to others."""
 MOST_BYTES = 32 << 20
 """What waits is held in memory: no more than this much of logs, and the last of them."""
 
@@ -53,17 +56,26 @@ class Waiting:
 
     def write(self) -> None:
         """Write all, each in its own transaction. Raises StoreError; those before it are in the store."""
+        logs, self._logs = self._logs, []
+        while logs:
+            logs = self._write_some(logs)
+            if logs:
+                time.sleep(LEFT_S)
+
+    def _write_some(self, logs: list[Unwritten]) -> list[Unwritten]:
+        """Write logs as long as the store may be held; those that are left."""
         from speclog.store import open_store
 
-        if not self._logs:
-            return
-        logs, self._logs = self._logs, []
         with (
             open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store,
             store.summing_up_once(),
         ):
-            for log in logs:
-                self._tell(log.write(store))
+            end = time.monotonic() + (math.inf if store.is_lake else HELD_S)
+            self._tell(logs[0].write(store))
+            left = logs[1:]
+            while left and time.monotonic() < end:
+                self._tell(left.pop(0).write(store))
+            return left
 
 
 def _is_short(path: str) -> bool:

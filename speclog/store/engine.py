@@ -95,11 +95,13 @@ def retry(
     """Return ``work()``, tried again with growing, jittered pauses for ``timeout`` seconds.
 
     Only engine errors for which ``again`` is true are retried; the last one is raised as it came. ``wake``
-    ends a pause early: it is asked every few hundredths of a second whether a try could succeed.
+    ends a pause early: it is asked every few hundredths of a second whether a try could succeed, and the
+    oftener the longer it takes. So who has waited longest is the likeliest to be next.
     """
     import duckdb
 
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
+    deadline = began + timeout
     pause = 0.05
     while True:
         try:
@@ -107,14 +109,15 @@ def retry(
         except duckdb.Error as error:
             if not again(error) or time.monotonic() >= deadline:
                 raise
-        _pause(random.uniform(pause / 2, pause), wake)
+        _pause(random.uniform(pause / 2, pause), wake, began)
         pause = min(pause * 1.6, 1.0)
 
 
-def _pause(seconds: float, wake: Callable[[], bool] | None) -> None:
+def _pause(seconds: float, wake: Callable[[], bool] | None, began: float) -> None:
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(min(random.uniform(0.01, 0.04), seconds) if wake else seconds)
+    while (now := time.monotonic()) < end:
+        look = random.uniform(0.01, 0.04) / (1 + (now - began) / 2)
+        time.sleep(min(max(look, 0.005), seconds) if wake else seconds)
         if wake and wake():
             return
 

@@ -130,3 +130,13 @@ def test_what_waits_is_bounded(tmp_path: Path, store: str, monkeypatch: pytest.M
     assert all(500 < size < 1000 for size in sizes)
     with open_store(store) as opened:  # two and two
         assert opened.rows("SELECT count(*) FROM raw_summary GROUP BY summed_at") == [(2,), (2,)]
+
+
+def test_the_store_is_not_held_for_all_that_waits(
+    tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("speclog.ingest.waiting.HELD_S", 0.0)
+    found = ingest_paths([_log(tmp_path / f"{n}.log", n) for n in range(3)], store_target=store)
+    assert [s.status for s in found] == ["ingested"] * 3
+    with open_store(store) as opened:  # an opening each
+        assert opened.rows("SELECT count(DISTINCT summed_at) FROM raw_summary") == [(3,)]
