@@ -80,7 +80,7 @@ class LogReader:
         self.lines += chunk.count
         self.bytes += chunk.size
         self.binary |= chunk.binary
-        self._tail_time = chunk.tail_time or self._tail_time
+        self._tail_time = chunk.tail_time
 
     def _place_of(self, line: int, chunk: Parsed) -> int:
         """The byte of the file that a line begins at; it is in the chunk at hand or the one before."""
@@ -107,7 +107,9 @@ class LogReader:
             session.last_line = following.first_line - 1
             session.size = following.first_byte - session.first_byte
         # Lines that are dropped tell of the last session only: of others it would depend on where chunks end.
-        self.sessions[-1].see_time(self._tail_time)
+        last = self.sessions[-1]
+        if self._tail_time and (last.ended_at is None or self._tail_time > last.ended_at):
+            last.see_time(self._tail_time)
         self.sessions[-1].last_line = self.lines
         self.sessions[-1].size = self.bytes - self.sessions[-1].first_byte
         strangers.find(self.sessions)

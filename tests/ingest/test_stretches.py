@@ -14,6 +14,7 @@ from speclog.ingest import parallel
 from speclog.ingest.api import ingest_paths
 from speclog.ingest.batches import ChunkParser
 from speclog.ingest.lines import blank_lines_at_end
+from speclog.ingest.reader import LogReader
 from speclog.ingest.sources import Pool
 from speclog.ingest.stretch import FileStretches
 from speclog.store import open_store
@@ -156,3 +157,18 @@ def test_where_stretches_end_changes_nothing(
     ]  # fmt: skip
     assert found[1] == found[0]
     assert found[2][:3] == found[0][:3]  # a line each: too short to say at which byte a server begins
+
+
+def test_access_lines_without_a_time_do_not_turn_a_run_back() -> None:
+    reader = LogReader()
+    access = 'INFO:     127.0.0.1:5000 - "POST /generate HTTP/1.1" 200 OK\n' * 400
+    reader.feed(f"{start()}\n{decode(10)}\n".encode())
+    reader.feed(f"{decode(20)}\n{access}".encode())
+    (session,) = reader.finish()
+    assert session.ended_at is not None
+    assert session.ended_at.second == 20
+    reader.feed(
+        f'{access}[2026-01-29 01:16:40] INFO:     127.0.0.1:5000 - "GET /x HTTP/1.1" 200 OK\n'.encode()
+    )
+    reader.finish()
+    assert session.ended_at.second == 40
