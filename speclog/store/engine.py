@@ -10,7 +10,6 @@ import contextlib
 import importlib.resources
 import os
 import random
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from speclog.errors import StoreError
-from speclog.store import interrupts, problems
+from speclog.store import interrupts, problems, spill
 from speclog.store.target import Target
 
 if TYPE_CHECKING:
@@ -163,9 +162,12 @@ def _open_file(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPy
     connection.execute(_QUIET)
     if read_only:
         # The store's own directory may be read-only too; big sorts spill elsewhere.
-        spill = Path(tempfile.gettempdir()) / f"speclog-spill-{os.getpid()}"
-        connection.execute(f"SET temp_directory = {quote(str(spill))}")
+        _spill_elsewhere(connection)
     return connection
+
+
+def _spill_elsewhere(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(f"SET temp_directory = {quote(str(spill.directory()))}")
 
 
 def quote(text: str) -> str:
@@ -181,6 +183,7 @@ def _open_lake(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPy
     connection = interrupts.watch(duckdb.connect(config={"autoinstall_known_extensions": "false"}))
     try:
         connection.execute(_QUIET)
+        _spill_elsewhere(connection)  # else into whatever directory the command was called in
         for name in ("ducklake", _CATALOG_EXTENSION[target.kind]):
             _load(connection, name)
         try:
