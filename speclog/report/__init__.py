@@ -87,6 +87,7 @@ def report_text(
     # Loading what makes a page takes as long as the tables that DuckDB makes meanwhile, outside of Python.
     with ThreadPoolExecutor(1, thread_name_prefix="imports") as loader, progress.progress_bar() as step:
         loading = loader.submit(_load)
+        loader.submit(_load_libraries)
 
         def make(store: Store) -> Report:
             loading.result()
@@ -108,6 +109,16 @@ def report_text(
 def _load() -> None:
     """Import what a report is made with."""
     from speclog.report import as_json, gather, markdown, render  # noqa: F401
+
+
+def _load_libraries() -> None:
+    """Import the libraries that statistics and the page need later; whoever needs one sooner waits for it.
+
+    They import nothing of speclog: the two threads cannot wait for each other.
+    """
+    import jinja2  # noqa: F401
+    import numpy  # noqa: F401
+    import polars  # noqa: F401
 
 
 def write_index(

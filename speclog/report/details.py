@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from speclog.analysis import windows
 from speclog.report import advice, rows, sources
@@ -13,6 +14,7 @@ from speclog.report.findings import Findings, plain, pooled
 from speclog.report.kin import Kin
 from speclog.report.model import Absent, Chart, Level, Pair, Row, Run, Section
 from speclog.report.sources import sourced
+from speclog.store import open_store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +39,23 @@ class Sides:
         self._windows: dict[str, pl.DataFrame] = {}
         self._levels: dict[str, RunLevels] = {}
         self._sides: dict[tuple[str, ...], Side] = {}
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="windows")
+        self._ahead: Future[dict[str, pl.DataFrame]] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._beside.shutdown()
+
+    def read_ahead(self, runs: Sequence[Run]) -> None:
+        """Begin to read the windows of runs by a connection of its own, while other questions are asked.
+
+        Of a store in a file, which nobody changes meanwhile; a lake's may be in another state by then.
+        """
+        if not self._store.is_lake:
+            ids = [run.run_id for run in runs]
+            self._ahead = self._beside.submit(_read_beside, self._store.target, ids)
 
     def windows(self, run: Run) -> pl.DataFrame:
         """The decode windows of a run (view ``decode_window``), in log order."""
@@ -45,6 +64,9 @@ class Sides:
 
     def read(self, runs: Sequence[Run]) -> None:
         """Read the windows of runs that were not read before: one query, for each costs like one run."""
+        if self._ahead is not None:
+            self._windows |= self._ahead.result()
+            self._ahead = None
         missing = {run.run_id for run in runs} - self._windows.keys()
         if missing:
             self._windows |= windows.load(self._store, sorted(missing))
@@ -65,6 +87,11 @@ class Sides:
         if run.run_id not in self._levels:
             self._levels[run.run_id] = run_levels(self.windows(run))
         return self._levels[run.run_id]
+
+
+def _read_beside(target: str, run_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+    with open_store(target) as store:
+        return windows.load(store, run_ids)
 
 
 def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], judged: int) -> None:

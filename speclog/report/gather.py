@@ -73,23 +73,29 @@ def _gather(
     named = frozenset(baselines)
     # The fair pair may be with a baseline that nobody named: all plain runs are looked at.
     everyone = named | {run.run_id for run in known.values() if run.speculative is False and run.served}
-    with store.holding():
+    sides = Sides(store)
+    if len(known) > MANY and vs != "baseline" and len(wanted) + len(named) <= DETAILED:
+        sides.read_ahead([*wanted, *(known[run_id] for run_id in sorted(named))])
+    with sides, store.holding():
         verdicts = Verdicts(store, known, [run.run_id for run in wanted], everyone)
         explicit = named if vs != "baseline" else None
         choices = verdicts.choices(named)
         naive = _naive(choices if explicit is None else verdicts.choices(everyone))
-        fairest = verdicts.fairest(3, named)
+        n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
+        most = None if len(known) <= MANY else PAIRS_OF_MANY
+        in_full = len(wanted) <= n_full
+        pairs = verdicts.of(wanted, most, named) if in_full else verdicts.fairest(3, named)
         apart = across.pairs(store, known, wanted, baselines) if cross_engine else {}
 
         def section_of(run: Run, pairs: Mapping[str, list[Pair]]) -> Section:
             mine = [*pairs.get(run.run_id, []), *apart.get(run.run_id, [])]
             return _section(run, mine, explicit, choices.get(run.run_id), naive.get(run.run_id))
 
-        ordered = sorted((section_of(run, fairest) for run in wanted), key=_weight)
-        n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
-        most = None if len(known) <= MANY else PAIRS_OF_MANY
-        complete = verdicts.of([section.run for section in ordered[:n_full]], most, named)
-        full = [section_of(section.run, complete) for section in ordered[:n_full]]
+        ordered = sorted((section_of(run, pairs) for run in wanted), key=_weight)
+        full = ordered[:n_full]
+        if not in_full:
+            complete = verdicts.of([section.run for section in full], most, named)
+            full = [section_of(section.run, complete) for section in full]
         counted = verdicts.count()
         for section in full:
             section.n_pairs = max(counted.get(section.run.run_id, 0), len(section.pairs))
@@ -100,7 +106,6 @@ def _gather(
     engines_said = across.notes(
         sections, [known[run_id] for run_id in baselines], explicit is not None, cross_engine
     )
-    sides = Sides(store)
     kin = _kin(store, known, full)
     full = _folded(kin, full)
     step("computing intervals", 0.5)

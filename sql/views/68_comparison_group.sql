@@ -22,7 +22,7 @@ telling AS MATERIALIZED (
     WHERE e.class NOT IN ('noise', 'treatment')
         AND (s.low <> s.high OR e.doubtful IS NOT NULL OR (e.required AND coalesce(s.n, 0) < (SELECT count(*) FROM runs)))
 ),
-single AS (
+single AS MATERIALIZED (
     SELECT s.name, CAST(md5_number_lower(s.name || '=' || factor_norm(e.how, e.pick, s.low)) AS HUGEINT) AS code
     FROM spread AS s JOIN entry AS e USING (name)
     WHERE s.name NOT IN (SELECT name FROM telling) AND e.class NOT IN ('noise', 'treatment') AND factor_norm(e.how, e.pick, s.low) IS NOT NULL
