@@ -13,7 +13,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from speclog.errors import UsageError
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from speclog.store import Store
 
 UNSET = "(unset)"
+WITHDRAWN = ""
 PLAIN_KEYS = ("env", "machine", "workload", "tag", "note")
 _NAMED = re.compile(r"(env|arg|fact)\.[A-Za-z0-9_.]+")
 
 
 class Entry(NamedTuple):
-    """One key and its value; None: known to be unset, or withdrawn."""
+    """One key and its value; None: known to be unset, '' (`WITHDRAWN`): nothing is said any more."""
 
     key: str
     value: str | None
@@ -48,9 +49,7 @@ def _parse(word: str) -> list[Entry]:
         raise UsageError(f"{key}: not a key; use env.NAME, arg.NAME, fact.NAME, or {', '.join(PLAIN_KEYS)}")
     if key.startswith("env."):
         return [Entry(key, None if value == UNSET else value)]
-    if not value:
-        return [Entry(key, None)]
-    return [Entry(key, _canonical(value) if key.startswith("arg.") else value)]
+    return [Entry(key, _canonical(value) if value and key.startswith("arg.") else value)]
 
 
 def _several(text: str) -> list[Entry]:
@@ -82,7 +81,7 @@ def contradictions(store: Store, run_ids: Sequence[str], entries: Sequence[Entry
             "WHERE list_contains(?, v.run_id) AND v.source <> 'annotation' ORDER BY 1, 2",
             [list(run_ids)],
         )
-        said = {entry.key: entry.value for entry in entries}
+        said = {entry.key: entry.value for entry in entries if entry.value != WITHDRAWN}
         found += [
             f"{run}: the log says {prefix}{name}={UNSET if value is None else value}"
             for run, name, value in rows
@@ -100,7 +99,7 @@ def _scanned(store: Store, run_ids: Sequence[str], entries: Sequence[Entry]) -> 
     )
     sql = "SELECT run_id, name FROM env_var WHERE list_contains(?, run_id) AND source <> 'annotation'"
     known = set(store.rows(sql, [list(run_ids)]))
-    named = [entry for entry in entries if entry.key.startswith("env.") and entry.value is not None]
+    named = [entry for entry in entries if entry.key.startswith("env.") and entry.value]
     return sorted(
         f"{run}: the log says {entry.key}={UNSET}"
         for run_id, run, prefix in scans
@@ -112,14 +111,20 @@ def _scanned(store: Store, run_ids: Sequence[str], entries: Sequence[Entry]) -> 
 def record(
     store: Store, run_ids: Sequence[str], entries: Sequence[Entry], *, author: str | None = None
 ) -> int:
-    """Append entries for every run; return how many rows. Later ones win over earlier ones."""
+    """Append entries for every run; return how many rows.
+
+    Later ones win over earlier ones, whatever the clocks; of several for one key the last does.
+    """
     import polars as pl
 
     now = datetime.now(UTC).replace(tzinfo=None)
+    listed = "SELECT max(annotated_at) FROM raw_annotation WHERE list_contains(?, run_id)"
+    newest = store.rows(listed, [list(run_ids)])[0][0]
+    at = max(now, newest + timedelta(microseconds=1)) if newest else now
     rows = [
-        {"run_id": run_id, "key": key, "value": value, "author": author or _user(), "annotated_at": now}
+        {"run_id": run_id, "key": key, "value": value, "author": author or _user(), "annotated_at": at}
         for run_id in run_ids
-        for key, value in entries
+        for key, value in {entry.key: entry.value for entry in entries}.items()
     ]
     schema = {"run_id": pl.String, "key": pl.String, "value": pl.String, "author": pl.String}
     store.append({"raw_annotation": pl.DataFrame(rows, schema=schema | {"annotated_at": pl.Datetime("us")})})

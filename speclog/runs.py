@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import shlex
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from speclog.errors import UsageError
 if TYPE_CHECKING:
     from speclog.store import Store
 
-_MIN_PREFIX = 4
-
 
 def resolve(store: Store, text: str) -> list[str]:
     """Return the run_ids that ``text`` names, in order of start: an id or a unique prefix of one (at least
@@ -21,21 +18,13 @@ def resolve(store: Store, text: str) -> list[str]:
 
     Raises UsageError when nothing matches, naming the nearest run.
     """
+    from speclog.store import naming
+
     known = store.rows("SELECT run_id, name, tag FROM run ORDER BY started_at NULLS LAST, run_id")
-    exact = [run_id for run_id, name, tag in known if text in (run_id, name, tag)]
-    if exact:
-        return exact
-    prefixed = [run_id for run_id, _, _ in known if len(text) >= _MIN_PREFIX and run_id.startswith(text)]
-    if len(prefixed) == 1:
-        return prefixed
-    globbed = [
-        run_id
-        for run_id, name, tag in known
-        if fnmatch.fnmatchcase(name, text) or (tag is not None and fnmatch.fnmatchcase(tag, text))
-    ]
-    if globbed:
-        return globbed
-    raise UsageError(_not_found(text, [name for _, name, _ in known], len(prefixed)))
+    if found := naming.matches(text, known):
+        return found
+    n_prefixed = len(naming.with_prefix(text, known))
+    raise UsageError(_not_found(text, [name for _, name, _ in known], n_prefixed))
 
 
 def plain(store: Store, text: str) -> list[str]:

@@ -55,7 +55,9 @@ def command(
         if against and not override:
             raise UsageError(f"{against[0]}; a record is better evidence than memory (--override to insist)")
         annotations.record(store, run_ids, entries, author=author)
-    console.say(f"{len(run_ids)} runs annotated: {', '.join(entry.key for entry in entries)}")
+    said = [(entry.key, entry.value == annotations.WITHDRAWN) for entry in entries]
+    told = [f"{key} (withdrawn)" if withdrawn else key for key, withdrawn in dict(said).items()]
+    console.say(f"{len(run_ids)} runs annotated: {', '.join(told)}")
 
 
 def _list(target: str, lock_timeout: float, run: str, as_json: bool) -> None:

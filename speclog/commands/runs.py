@@ -39,7 +39,7 @@ def remove(ctx: click.Context, runs: tuple[str, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="An array of objects instead of a table.")
 @click.pass_context
 def restore(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
-    """Bring removed runs (id or name) back; without RUN, list them."""
+    """Bring removed runs (id, name, tag or glob) back; without RUN, list them."""
     from speclog import console
     from speclog.store import open_store, removal
     from speclog.tables import show

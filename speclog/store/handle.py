@@ -248,7 +248,8 @@ class Store:
         will come soon) its runs are summed up (`summaries`).
         """
         for table, rows in frames.items():
-            self._insert(table, _frame(rows), rows.same if isinstance(rows, Rows) else {})
+            same = rows.same if isinstance(rows, Rows) else {}
+            self._insert(table, _frame(rows) if table != "raw_ingest" else self._as_newest(rows), same)
         if sum_up and "raw_ingest" in frames:
             run_ids = _frame(frames["raw_ingest"])["run_id"].unique().to_list()
             windows = _frame(frames["raw_decode_window"]).height if "raw_decode_window" in frames else 0
@@ -256,6 +257,23 @@ class Store:
                 summaries.write(self, run_ids, limit=summaries.AT_ONCE)
             else:
                 self._to_sum_up.update(run_ids)
+
+    def _as_newest(self, rows: pl.DataFrame | Rows) -> pl.DataFrame:
+        """Rows of raw_ingest, each later than what the store has of its run.
+
+        Views show the newest: a clock that runs behind the one that wrote before must not hide what arrives.
+        """
+        import polars as pl
+
+        frame = _frame(rows)
+        sql = "SELECT run_id, max(ingested_at) FROM raw_ingest WHERE run_id IN (SELECT unnest(?)) GROUP BY 1"
+        had = self._connection.execute(sql, [frame["run_id"].unique().to_list()]).fetchall()
+        if not had:
+            return frame
+        newest = pl.DataFrame(had, schema={"run_id": pl.String, "newest": pl.Datetime("us")}, orient="row")
+        least = pl.col("newest") + pl.duration(microseconds=1)
+        later = pl.max_horizontal("ingested_at", least).alias("ingested_at")
+        return frame.join(newest, on="run_id", how="left").with_columns(later).drop("newest")
 
     def _insert(self, table: str, frame: pl.DataFrame, same: Mapping[str, object]) -> None:
         if frame.is_empty():

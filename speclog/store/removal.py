@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from speclog.errors import UsageError
+from speclog.store import naming
 
 if TYPE_CHECKING:
     from speclog.store.handle import Store
@@ -32,26 +33,31 @@ def restore(store: Store, run_ids: Sequence[str]) -> int:
 
 def removed_runs(store: Store) -> list[tuple[str, str, datetime]]:
     """Return (run_id, name, removed_at UTC) of what `restore` can bring back, newest removal first."""
-    sql = (
-        "SELECT i.run_id, r.name, i.ingested_at "
-        f"FROM ({_REMOVED}) AS i JOIN raw_run AS r USING (ingest_id) ORDER BY i.ingested_at DESC, i.run_id"
-    )
-    return [(str(run_id), str(name), at) for run_id, name, at in store.rows(sql)]
+    return [(run_id, name, at) for run_id, name, at, _ in _removed(store)]
 
 
 def resolve_removed(store: Store, text: str) -> list[str]:
-    """Return the removed runs that ``text`` names: an id, the start of one (four characters), or a name.
+    """Return the removed runs that ``text`` names, as `speclog.runs.resolve` does for those in sight.
 
-    Raises UsageError when there is none.
+    Raises UsageError when there is none, or when several ids start so.
     """
-    found = [
-        run_id
-        for run_id, name, _ in removed_runs(store)
-        if text in (run_id, name) or (len(text) >= 4 and run_id.startswith(text))
-    ]
-    if not found:
-        raise UsageError(f"{text}: no removed run has this id or name; `speclog runs restore` lists them")
-    return found
+    removed = [(run_id, name, tag) for run_id, name, _, tag in _removed(store)]
+    if found := naming.matches(text, removed):
+        return found
+    if several := len(naming.with_prefix(text, removed)):
+        raise UsageError(f"{text}: {several} removed runs have an id that starts so; type more of it")
+    raise UsageError(f"{text}: no removed run has this id, name or tag; `speclog runs restore` lists them")
+
+
+def _removed(store: Store) -> list[tuple[str, str, datetime, str | None]]:
+    """Removed runs with their names and tags; a log that was followed has several rows in raw_run."""
+    sql = (
+        "SELECT i.run_id, max_by(r.name, coalesce(r.last_line, 0)), i.ingested_at, max(a.value) "
+        f"FROM ({_REMOVED}) AS i JOIN raw_run AS r USING (ingest_id) "
+        "LEFT JOIN annotation AS a ON a.run_id = i.run_id AND a.key = 'tag' "
+        "GROUP BY i.run_id, i.ingested_at ORDER BY i.ingested_at DESC, i.run_id"
+    )
+    return [(str(run_id), str(name), at, tag) for run_id, name, at, tag in store.rows(sql)]
 
 
 def _follow_up(store: Store, source: str, status: str, run_ids: Sequence[str]) -> int:

@@ -3,7 +3,7 @@
 CREATE TABLE IF NOT EXISTS raw_annotation (
     run_id VARCHAR NOT NULL,
     key VARCHAR NOT NULL,
-    value VARCHAR,                    -- NULL: vouched to be unset
+    value VARCHAR,                    -- NULL: vouched to be unset; '': withdrawn
     author VARCHAR,
     annotated_at TIMESTAMP NOT NULL
 );

@@ -55,6 +55,34 @@ def test_a_clock_that_runs_behind_still_removes(two_runs: str, monkeypatch: pyte
         assert ("late",) in store.rows("SELECT name FROM run")
 
 
+def test_a_clock_that_runs_behind_still_shows_what_it_read(target: str) -> None:
+    """A host whose clock is an hour behind reads a log that has grown: that is what counts, also after gc."""
+    with open_store(target, read_only=False) as store:
+        store.append(frames("a", windows=5, at=START + timedelta(hours=1)))
+        store.append(frames("a", windows=7, ingest="2", at=START))
+        assert store.rows("SELECT windows, ingested_at FROM run") == [
+            (7, START + timedelta(hours=1, microseconds=1))
+        ]
+        collect(store, older_than=NOW)
+        assert store.rows("SELECT windows FROM run") == [(7,)]
+        assert store.rows("SELECT count(*) FROM open_run") == [(0,)]  # its sums are its own
+
+
+def test_a_followed_run_is_listed_once_and_comes_back_by_what_it_went_by(two_runs: str) -> None:
+    with open_store(two_runs, read_only=False) as store:
+        store.rows(
+            "INSERT INTO raw_run BY NAME SELECT * REPLACE (99 AS last_line) FROM raw_run WHERE name = 'b'"
+        )
+        for text in ("b", "?", "x", "[ab]"):  # name, glob over names, tag
+            removal.remove(store, resolve(store, text))
+            listed = removal.removed_runs(store)
+            assert len(listed) == len({run_id for run_id, _, _ in listed}) == (1 if text == "b" else 2)
+            removal.restore(store, removal.resolve_removed(store, text))
+            assert store.rows("SELECT count(*) FROM run") == [(2,)]
+        with pytest.raises(UsageError, match="no removed run"):
+            removal.resolve_removed(store, "b")
+
+
 def test_gc_deletes_only_what_no_view_shows(two_runs: str) -> None:
     with open_store(two_runs, read_only=False) as store:
         shown = {
