@@ -19,7 +19,5 @@ def command(ctx: click.Context, directories: tuple[Path, ...]) -> None:
     for directory in directories:
         with open_store(ctx.obj["store"], read_only=False, lock_timeout=ctx.obj["lock_timeout"]) as store:
             done = import_(store, directory)
-        console.say(
-            f"{console.clean(str(directory))}: {done.runs} runs imported ({done.rows} rows), "
-            f"{done.already_there} already there"
-        )
+        told = f"{done.runs} runs imported ({done.rows} rows), {done.already_there} already there"
+        console.say(f"{console.clean(str(directory))}: {', '.join([told, *done.notes])}")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from speclog import __version__
 from speclog.errors import InputError, SpeclogError, UsageError
-from speclog.store import copies, schema
+from speclog.store import arrivals, schema
 from speclog.store.engine import quote
 
 if TYPE_CHECKING:
@@ -51,13 +51,14 @@ def export(
 ) -> int:
     """Write the runs that the views show (or only ``run_ids``) to ``directory``; return how many.
 
-    The directory appears whole or not at all. Raises UsageError when it exists and is not an older export
-    that may be overwritten.
+    The export appears whole or not at all; what else lies in the directory stays. Raises UsageError when it
+    is in use and holds no older export that may be overwritten.
     """
     _check_free(directory, overwrite)
-    partial = directory.with_name(f".{directory.name}.partial-{os.getpid()}")
+    directory.mkdir(parents=True, exist_ok=True)
+    partial = directory / f".partial-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    partial.mkdir()
     try:
         count = _write(store, partial, run_ids)
         _replace(partial, directory)
@@ -67,7 +68,7 @@ def export(
 
 
 def _check_free(directory: Path, overwrite: bool) -> None:
-    if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
+    if not directory.exists() or (directory.is_dir() and not any(map(_counts, directory.iterdir()))):
         return
     if not (directory / _META).is_file():
         raise UsageError(f"{directory}: exists and is not an export of speclog; name a new directory")
@@ -75,12 +76,25 @@ def _check_free(directory: Path, overwrite: bool) -> None:
         raise UsageError(f"{directory}: holds an export already; replace it with --overwrite")
 
 
+def _counts(entry: Path) -> bool:
+    """Whether an entry makes a directory one that is in use; what a killed export left does not."""
+    return not entry.name.startswith(".partial-")
+
+
 def _replace(partial: Path, directory: Path) -> None:
-    old = directory.with_name(f".{directory.name}.old-{os.getpid()}")
-    if directory.exists():
-        directory.rename(old)
-    partial.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
+    """Put an export in the place of an older one, within the directory.
+
+    It may be where the caller stands, a link, or a mounted disk: itself it cannot be replaced. What says that
+    this is an export goes first and comes last.
+    """
+    old = partial / "old"
+    old.mkdir()
+    names = [_META, "open.sql", *tables()]
+    for name in names:
+        if (directory / name).exists():
+            (directory / name).rename(old / name)
+    for name in reversed(names):
+        (partial / name).rename(directory / name)
 
 
 def _write(store: Store, directory: Path, run_ids: Sequence[str] | None) -> int:
@@ -97,7 +111,7 @@ def _write(store: Store, directory: Path, run_ids: Sequence[str] | None) -> int:
     }
     (directory / "open.sql").write_text(_open_sql(), encoding="utf-8")
     (directory / _META).write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
-    return rows["raw_run"]
+    return int(store.rows("SELECT count(*) FROM exported")[0][0])
 
 
 def _write_table(store: Store, table: str, directory: Path) -> int:
@@ -136,6 +150,8 @@ class Imported:
     runs: int
     already_there: int
     rows: int
+    notes: Sequence[str] = ()
+    """Which of those already there a person may miss, in words."""
 
 
 def import_(store: Store, directory: Path) -> Imported:
@@ -174,23 +190,17 @@ def _append(store: Store, directory: Path, expected: dict[str, int]) -> Imported
     if not files["raw_ingest"]:
         return Imported(0, 0, 0)
     _check_counts(store, directory, files, expected)
-    store.script(
-        "CREATE OR REPLACE TEMP TABLE arriving AS SELECT ingest_id, run_id "
-        f"FROM {_scan(files['raw_ingest'])} AS a WHERE NOT EXISTS (SELECT 1 FROM raw_ingest AS h "
-        "WHERE h.ingest_id = a.ingest_id OR (h.run_id = a.run_id AND h.sha256 = a.sha256 "
-        "AND h.parser_version = a.parser_version))"
-    )
-    arriving = int(store.rows("SELECT count(*) FROM arriving")[0][0])
-    fewer = store.rows(
-        "SELECT a.ingest_id, a.last_line, c.ingest_id "
-        f"FROM {_scan(files['raw_ingest'])} AS a JOIN arriving USING (ingest_id) "
-        "JOIN current_ingest AS c ON c.run_id = a.run_id AND (c.lines, c.bytes) > (a.lines, a.bytes)"
-    )
-    rows = sum(_append_table(store, table, files[table]) for table in tables() if files[table])
-    older = [copy for copy, last, stored in fewer if copies.begins(store, copy, last, stored)]
-    rows -= sum(_take_back(store, table, older) for table in tables() if older and table != "raw_annotation")
-    arriving -= len(older)
-    return Imported(arriving, int(expected.get("raw_run", 0)) - arriving, rows)
+    found = arrivals.look_up(store, _scan(files["raw_ingest"]))
+    rows = sum(_append_table(store, table, files[table]) for table in tables() if table not in _TIMED)
+    back = arrivals.settle(store, found)
+    rows -= sum(_take_back(store, t, back) for t in tables() if back and t not in ("raw_annotation", *_TIMED))
+    rows += sum(_append_table(store, table, files[table]) for table in _TIMED)
+    came = int(store.rows("SELECT count(DISTINCT run_id) FROM arriving")[0][0])
+    return Imported(came, found.runs - came, rows, arrivals.left_out(found))
+
+
+# Tables with the time by which an ingest is shown; they come last, when it is settled.
+_TIMED = ("raw_ingest", "raw_summary")
 
 
 def _take_back(store: Store, table: str, ingest_ids: Sequence[str]) -> int:
@@ -198,11 +208,14 @@ def _take_back(store: Store, table: str, ingest_ids: Sequence[str]) -> int:
 
 
 def _append_table(store: Store, table: str, files: Sequence[Path]) -> int:
+    if not files:
+        return 0
     source = f"FROM {_scan(files)} AS t"
     if table == "raw_annotation":
         chosen = f"SELECT * {source} EXCEPT SELECT * FROM raw_annotation"
     else:
-        chosen = f"SELECT t.* {source} WHERE t.ingest_id IN (SELECT ingest_id FROM arriving)"
+        replaced = f" REPLACE ({arrivals.shown_at(table)} AS ingested_at)" if table in _TIMED else ""
+        chosen = f"SELECT t.*{replaced} {source} JOIN arriving AS e ON e.ingest_id = t.ingest_id"
     count = int(store.rows(f"SELECT count(*) FROM ({chosen})")[0][0])
     store.rows(f"INSERT INTO {table} BY NAME {chosen}")
     return count

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import parse_qsl
 
 from speclog.errors import UsageError
 
@@ -59,7 +59,7 @@ def parse_target(text: str) -> Target:
     path = text.removeprefix("duckdb:")
     if not path or path == ":memory:" or _SCHEME.match(path):
         raise UsageError(f"--store {text}: no such kind of store; it can be {_FORMS}")
-    return Target("file", path)
+    return Target("file", _at_home(path))
 
 
 def _lake(text: str) -> Target:
@@ -67,23 +67,25 @@ def _lake(text: str) -> Target:
     name, _, location = head.partition(":")
     if name not in ("postgres", "sqlite") or not location.strip() or "://" in location:
         raise UsageError(f"--store ducklake:{text}: no such kind of store; it can be {_FORMS}")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    unknown = sorted(set(options) - {"data_path"})
-    if unknown or (query and not options.get("data_path")):
+    option, _, data_path = query.partition("=")  # as it is: a directory may be called R&D or c++
+    if query and not (option == "data_path" and data_path):
         raise UsageError(f"--store ducklake:{head}?...: the only option is data_path=DIR")
-    kind: Kind = "postgres" if name == "postgres" else "sqlite"
-    return Target(
-        kind, location.strip(), _absolute(options.get("data_path")) or _default_data(kind, location)
-    )
+    if name == "postgres":
+        return Target("postgres", location.strip(), _absolute(data_path))
+    location = _at_home(location.strip())
+    return Target("sqlite", location, _absolute(data_path or f"{location}.files"))
 
 
-def _absolute(data_path: str | None) -> str | None:
+def _at_home(path: str) -> str:
+    """A leading ``~`` as what it means: a shell expands none in quotes, the engine only when it writes."""
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        return str(Path(path).expanduser()) if path.startswith("~") else path
+    return path
+
+
+def _absolute(data_path: str) -> str | None:
     """A data path as every host must see it; DuckLake compares it with the one the catalog records."""
-    if data_path is None:
+    if not data_path:
         return None
-    whole = data_path if "://" in data_path else str(Path(data_path).absolute())
+    whole = data_path if "://" in data_path else str(Path(_at_home(data_path)).absolute())
     return whole.rstrip("/") + "/"
-
-
-def _default_data(kind: Kind, location: str) -> str | None:
-    return _absolute(f"{location.strip()}.files") if kind == "sqlite" else None

@@ -123,6 +123,24 @@ def test_an_import_does_not_replace_a_run_by_its_beginning(
     assert windows(store) == 30
 
 
+def test_an_import_of_the_whole_log_is_shown_though_its_beginning_was_read_later(
+    tmp_path: Path, ingest: Ingest, store: str
+) -> None:
+    full, other = tmp_path / "full.log", str(tmp_path / "other.duckdb")
+    full.write_text(FULL)
+    ingest_paths([full], store_target=other)
+    ingest(HALF)  # later
+    with open_store(other) as opened:
+        parquet.export(opened, tmp_path / "out")
+    with open_store(store, read_only=False) as opened:
+        done = parquet.import_(opened, tmp_path / "out")
+        assert (done.runs, done.already_there) == (1, 0)
+        assert opened.rows("SELECT count(*) FROM open_run") == [(0,)]  # its sums came with it
+    assert windows(store) == 30
+    collect(store)
+    assert windows(store) == 30
+
+
 def test_following_shows_no_less_than_the_store_has(tmp_path: Path, ingest: Ingest, store: str) -> None:
     ingest(FULL)
     log = tmp_path / "grows.log"

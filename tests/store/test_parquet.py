@@ -12,7 +12,8 @@ import pytest
 from made_runs import START, frames
 
 from speclog.errors import InputError, UsageError
-from speclog.store import open_store, schema
+from speclog.runs import resolve
+from speclog.store import open_store, removal, schema
 from speclog.store.parquet import export, import_, tables
 
 
@@ -106,6 +107,69 @@ def test_an_export_is_replaced_only_when_told_and_other_directories_never(
             export(store, other, overwrite=True)
     assert (other / "precious").read_text() == "x"
     assert {path.name for path in tmp_path.iterdir()} == {"out", "mine", "s.duckdb"}  # nothing half-written
+
+
+@pytest.mark.parametrize("where", ["here", "link", "again"])
+def test_a_directory_that_is_there_is_filled_and_not_replaced(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """It may be the current one, a link to another disk, or a mount point; what else lies in it stays."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    out = disk
+    if where == "here":
+        monkeypatch.chdir(disk)
+        out = Path()
+    elif where == "link":
+        out = tmp_path / "link"
+        out.symlink_to(disk)
+    with open_store(filled) as store:
+        export(store, out)
+        if where == "again":
+            (disk / "note.txt").write_text("mine")
+            export(store, out, run_ids=resolve(store, "a"), overwrite=True)
+            assert (disk / "note.txt").read_text() == "mine"
+        inside = {path.name for path in disk.iterdir()} - {"note.txt"}
+    assert inside == {"export.json", "open.sql", *tables()}
+    with open_store(str(tmp_path / "other.duckdb"), read_only=False) as store:
+        assert import_(store, disk).runs == (1 if where == "again" else 2)
+
+
+def test_a_followed_run_counts_once(filled: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with open_store(filled, read_only=False) as store:
+        store.rows("INSERT INTO raw_run BY NAME SELECT * REPLACE (99 AS last_line) FROM raw_run")
+    with open_store(filled) as store:
+        assert export(store, out) == 2
+    with open_store(str(tmp_path / "other.duckdb"), read_only=False) as store:
+        done, again = import_(store, out), import_(store, out)
+    assert [(d.runs, d.already_there) for d in (done, again)] == [(2, 0), (0, 2)]
+
+
+def test_a_removed_run_is_not_brought_back_and_that_is_said(filled: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with open_store(filled, read_only=False) as store:
+        export(store, out)
+        removal.remove(store, resolve(store, "a"))
+        done = import_(store, out)
+        assert (done.runs, done.already_there, done.rows) == (0, 2, 0)
+        assert list(done.notes) == ["1 of them removed (`speclog runs restore` brings them back)"]
+        assert store.rows("SELECT name FROM run") == [("b",)]
+
+
+def test_of_two_readings_of_other_content_the_newer_is_shown(target: str, tmp_path: Path) -> None:
+    """An import of the older one must not say that it came: nobody would see it, and gc would take it."""
+    out, other = tmp_path / "out", str(tmp_path / "other.duckdb")
+    with open_store(target, read_only=False) as store:
+        store.append(frames("a", windows=5, ingest="old"))
+        export(store, out)
+    with open_store(other, read_only=False) as store:
+        store.append(frames("a", windows=3, ingest="new", at=START + timedelta(hours=1)))
+        store.rows("UPDATE raw_decode_window SET gen_tok_s = gen_tok_s + 1")
+        done = import_(store, out)
+        assert (done.runs, done.already_there, done.rows) == (0, 1, 0)
+        assert list(done.notes) == ["1 of them in an older reading or with less of the log"]
+        assert store.rows("SELECT windows FROM run") == [(3,)]
 
 
 def test_damaged_exports_are_refused_and_nothing_arrives(filled: str, tmp_path: Path) -> None:

@@ -28,6 +28,20 @@ def test_a_sqlite_lake_keeps_its_parquet_beside_the_catalog() -> None:
     assert parse_target("ducklake:sqlite:/x/m.sqlite").data_path == "/x/m.sqlite.files/"
 
 
+@pytest.mark.parametrize("name", ["R&D", "c++", "100%25", "a=b", "it's a?"])
+def test_a_data_path_is_taken_as_it_is(name: str) -> None:
+    assert parse_target(f"ducklake:sqlite:m?data_path=/mnt/{name}/lake").data_path == f"/mnt/{name}/lake/"
+
+
+def test_home_is_found_by_readers_and_writers_alike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In SPECLOG_STORE of a unit or container file no shell expands it; DuckDB does, where it writes."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert parse_target("~/s.duckdb").path == tmp_path / "s.duckdb"
+    lake = parse_target("ducklake:sqlite:~/m.sqlite?data_path=~/data")
+    assert (lake.path, lake.data_path) == (tmp_path / "m.sqlite", f"{tmp_path}/data/")
+    assert parse_target("ducklake:sqlite:~/m.sqlite").data_path == f"{tmp_path}/m.sqlite.files/"
+
+
 @pytest.mark.parametrize(
     "text",
     [
