@@ -122,6 +122,29 @@ def _index() -> tuple[dict[str, list[tuple[str, Kind]]], list[tuple[str, Kind]]]
     return by_start, by_content
 
 
+class Hope:
+    """Which messages of some lines may be of a kind: a literal that none of the lines holds is in no message.
+
+    For many lines: each literal is looked for once.
+    """
+
+    def __init__(self, lines: bytes) -> None:
+        by_start, by_content = _index()
+        self._starts = {
+            head for head, kinds in by_start.items() if any(literal.encode() in lines for literal, _ in kinds)
+        }
+        self._within = [literal for literal, _ in by_content if literal.encode() in lines]
+
+    def of(self, message: str) -> bool:
+        """Whether a message may be of a kind; if not, `understand` finds none."""
+        if message[:_HEAD] in self._starts:
+            return True
+        for literal in self._within:  # noqa: SIM110 - a generator takes three times as long
+            if literal in message:
+                return True
+        return False
+
+
 def _matches(kind: Kind, message: str) -> bool:
     return kind.pattern is None or kind.pattern.search(message) is not None
 

@@ -134,6 +134,12 @@ def batch_heads() -> re.Pattern[str]:
     return re.compile("|".join(re.escape(kind.starts[0]) for kind in batch_kinds().values()))
 
 
+@cache
+def drops() -> tuple[str, ...]:
+    """Literals near the end of lines that are droppable noise."""
+    return tuple(kind.drop for kind in load_kinds() if kind.drop)
+
+
 def read_kinds(path: Path) -> list[Kind]:
     """The kinds declared in one file. Raises DeclarationError."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))

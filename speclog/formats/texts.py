@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from speclog.formats.block import Block, Mask, Places, constant, rows_of
-from speclog.formats.engine import Record, Understood, understand
+from speclog.formats.engine import Hope, Record, Understood, understand
 from speclog.formats.known import LONGEST, MOST, Key, Keys, Memory
 from speclog.formats.prefix import STAMP, Prefix, plain_prefix, split_prefix
-from speclog.formats.spec import batch_heads
+from speclog.formats.spec import batch_heads, batch_kinds, drops
 from speclog.formats.stamps import times
 
 T = TypeVar("T")
@@ -159,12 +159,13 @@ class TextReader:
         """Read lines that are not remembered, into columns of more lines."""
         fresh: dict[Key, int] = {}
         met: list[tuple[Key, Said]] = []
+        among = _Among(b"\n".join(lines)) if len(lines) > _FEW else None
         for line, has_time, place in zip(lines, timed, places, strict=True):
             key = (1, line[STAMP:]) if has_time else (0, line)
             code = fresh.get(key)
             if code is None:
                 code = len(said)
-                found, ts = self._new(line)
+                found, ts = self._new(line, among)
                 said.append(found)
                 if found.timed == has_time and (has_time or found.style == ""):
                     fresh[key] = code
@@ -175,7 +176,7 @@ class TextReader:
             codes[place] = code
         self._memory.met(met)
 
-    def _new(self, line: bytes) -> tuple[Said, datetime | None]:
+    def _new(self, line: bytes, among: _Among | None) -> tuple[Said, datetime | None]:
         """What a line says, and when."""
         end = line.find(b"] ", STAMP, _FAR) + 2 if line[:2] == b"[2" else 0
         head = line[:end]
@@ -183,28 +184,38 @@ class TextReader:
         if prefix is None:
             raw = line.decode("utf-8", "replace")
             prefix, message = split_prefix(raw)
-            text = self._text(raw, raw, message)
+            text = self._text(raw, raw, message, among)
             return Said(False, b"", prefix.rank, prefix.style, text), prefix.ts
         found = self._texts.get(line[end:])
         if found is None:
             raw = line[end:].decode("utf-8", "replace")
             whole = head.decode() + raw
-            found = self._text(whole, raw, split_prefix(whole)[1])
+            found = self._text(whole, raw, split_prefix(whole)[1], among)
             _remember(self._texts, line[end:], found)
         timed = prefix.ts is not None and line[STAMP : STAMP + 1] in _BEHIND_TIME
         return Said(timed, head[STAMP:] if timed else head, prefix.rank, prefix.style, found), prefix.ts
 
-    def _text(self, line: str, raw: str, message: str) -> Text:
+    def _text(self, line: str, raw: str, message: str, among: _Among | None) -> Text:
         return Text(
             raw,
             message,
-            found=understand(message),
-            noise=self.is_noise(line),
-            batch=batch_heads().search(line) is not None,
+            found=understand(message) if among is None or among.kinds.of(message) else None,
+            noise=(among is None or among.noise) and self.is_noise(line),
+            batch=(among is None or among.batch) and batch_heads().search(line) is not None,
             blank=not message or message.isspace(),
         )
 
 
+class _Among:
+    """What there may be among many lines: a literal that all of them together do not hold is in none."""
+
+    def __init__(self, lines: bytes) -> None:
+        self.kinds = Hope(lines)
+        self.noise = any(literal.encode() in lines for literal in drops())
+        self.batch = any(kind.starts[0].encode() in lines for kind in batch_kinds().values())
+
+
+_FEW = 64  # lines that are not worth looking for every literal in all of them
 _FAR = 120  # a plain prefix ends before
 _BEHIND_TIME = (b" ", b"]")
 

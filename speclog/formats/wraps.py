@@ -39,9 +39,17 @@ def _server_marks() -> tuple[bytes, ...]:
     return tuple(mark.encode() for mark in shown)
 
 
-def shows_server(line: bytes) -> bool:
-    """Whether a line holds what only servers print."""
-    return any(mark in line for mark in _server_marks())
+def marks_in(text: bytes) -> tuple[bytes, ...]:
+    """Those things only servers print that stand in a text."""
+    return tuple(mark for mark in _server_marks() if mark in text)
+
+
+def shows_server(line: bytes, marks: tuple[bytes, ...] | None = None) -> bool:
+    """Whether a line holds what only servers print; ``marks``: what there is of it in all lines looked at."""
+    for mark in _server_marks() if marks is None else marks:  # noqa: SIM110 - a generator takes three times as long
+        if mark in line:
+            return True
+    return False
 
 
 @cache

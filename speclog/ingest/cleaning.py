@@ -11,9 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from speclog.formats.block import Places
-from speclog.formats.spec import load_kinds
+from speclog.formats.spec import drops, load_kinds
 from speclog.formats.wraps import ANSI, rust_wrap_pattern, unwrap
-from speclog.ingest.lines import TAIL, drops, find_noise
+from speclog.ingest.lines import TAIL, find_noise
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,12 +7,11 @@ drops it; `Sieve.is_noise` decides about every line that this lets through.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 
 from speclog.formats.block import Block, Constant, Mask, Places, bounds, constant, occurrences, rows_of
-from speclog.formats.spec import load_kinds
+from speclog.formats.spec import drops
 
 TAIL = 64
 """A line is noise if its literal begins this near its end: not if another line is glued behind it."""
@@ -157,9 +156,3 @@ def find_noise(text: str) -> tuple[str, int] | None:
         if at >= 0 and len(text) - at <= TAIL:
             return literal, len(text) - at
     return None
-
-
-@cache
-def drops() -> tuple[str, ...]:
-    """Literals near the end of lines that are droppable noise."""
-    return tuple(kind.drop for kind in load_kinds() if kind.drop)

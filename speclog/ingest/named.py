@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from speclog.formats.block import padded
-from speclog.formats.wraps import shows_server, source_of
+from speclog.formats.wraps import marks_in, shows_server, source_of
 from speclog.ingest.sidecars import find
 from speclog.ingest.sources import read_once
 from speclog.ingest.summary import IngestSummary
@@ -28,9 +28,13 @@ class SeveralServers(Exception):
         self.names = names
 
 
-def server_in(raw: bytes) -> str | None:
-    """The name of the server that an odd line (it does not begin ``[20``) shows; None if it shows none."""
-    return _source_of(raw) if not raw.startswith(b"[20") and shows_server(raw) else None
+def servers_in(lines: Sequence[bytes]) -> list[str | None]:
+    """The name of the server that each odd line (it does not begin ``[20``) shows; None if it shows none."""
+    marks = marks_in(b"\n".join(lines))
+    return [
+        _source_of(raw) if marks and shows_server(raw, marks) and not raw.startswith(b"[20") else None
+        for raw in lines
+    ]
 
 
 def _source_of(raw: bytes) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from speclog.formats.block import Block, Places, block_of, constant, occurrences, rows_of
 from speclog.formats.known import LONGEST, Keys, Memory
 from speclog.ingest.cleaning import bar_literals, cleaned, cleaned_columns
-from speclog.ingest.named import server_in
+from speclog.ingest.named import servers_in
 
 _FEW = 4096
 _SAMPLE = 256
@@ -52,10 +52,8 @@ class Cleaner:
         codes, found = self._look_up(block, rows)
         if codes is None:
             lines = block.slices(rows)
-            servers.update(name for raw in lines if (name := server_in(raw)) is not None)
-            left = [i for i, bar in enumerate(_are_bars(lines)) if not bar]
-            texts = [lines[i].decode("utf-8", "replace") for i in left]
-            return _replaced(block, rows, list(cleaned_columns(rows[left], texts).iter_rows())), servers
+            servers.update(name for name in servers_in(lines) if name is not None)
+            return _cleaned_block(block, rows, lines), servers
         servers.update(odd.server for odd in found if odd.server is not None)
         fates = np.array([odd.fate for odd in found])[codes]
         stays = np.ones(block.height, np.bool_)
@@ -92,12 +90,27 @@ class Cleaner:
         are_bars = _are_bars(list(fresh))
         if len(fresh) - sum(are_bars) > _FEW:
             return None, []
-        for raw, bar in zip(fresh, are_bars, strict=True):
+        for raw, bar, server in zip(fresh, are_bars, servers_in(list(fresh)), strict=True):
             fresh[raw] = len(found)
-            found.append(Odd([] if bar else _cleaned_bytes(raw), server_in(raw)))
+            found.append(Odd([] if bar else _cleaned_bytes(raw), server))
         codes[new] = [fresh[raw] for raw in lines]
         self._memory.met(((0, raw), found[fresh[raw]]) for raw in lines)
         return codes, found
+
+
+def _cleaned_block(block: Block, rows: Places, lines: Sequence[bytes]) -> Block:
+    """The block with the lines ``rows`` cleaned, as columns."""
+    bars = np.array(_are_bars(lines), np.bool_)
+    left = rows[~bars]
+    texts = [raw.decode("utf-8", "replace") for raw, bar in zip(lines, bars.tolist(), strict=True) if not bar]
+    made = cleaned_columns(left, texts)
+    if made.height != len(left) or not np.array_equal(made["row"].to_numpy(), left):
+        return _replaced(block, rows, list(made.iter_rows()))
+    new = made["text"].to_list()  # one for one, and mostly the same
+    places = [i for i, text in enumerate(texts) if new[i] != text or "\ufffd" in text]
+    changed = np.array(places, np.int64)
+    gone = np.sort(np.concatenate([rows[bars], left[changed]]))
+    return _replaced(block, gone, [(int(left[i]), new[i]) for i in places]) if len(gone) else block
 
 
 def _cleaned_bytes(raw: bytes) -> list[str] | None:
@@ -109,7 +122,10 @@ def _cleaned_bytes(raw: bytes) -> list[str] | None:
 
 def _are_bars(lines: Sequence[bytes]) -> list[bool]:
     """Which lines are one progress bar and nothing else: as `cleaned` would find, but undecoded."""
-    bars = tuple(literal.encode() for literal in bar_literals())
+    together = b"\n".join(lines)
+    bars = tuple(bar for bar in (literal.encode() for literal in bar_literals()) if bar in together)
+    if not bars:
+        return [False] * len(lines)
     return [_holds_one_of(bars, raw) and not _may_hide(raw) for raw in lines]
 
 

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from sglang_lines import decode, prefill, start
 
 from speclog.formats.columns import engine_row, kind_in
+from speclog.formats.engine import recognise
+from speclog.formats.prefix import split_prefix
+from speclog.formats.spec import load_kinds
 from speclog.formats.wraps import load_wraps
 from speclog.ingest import sources
 from speclog.ingest.api import ingest_paths
@@ -155,6 +158,29 @@ def test_few_and_many_odd_lines_are_cleaned_alike(shared: Path) -> None:
     one_by_one = [(n, line) for n, raw in enumerate(odd) for line in cleaned(raw)]
     assert list(cleaned_columns(np.arange(len(odd)), odd).iter_rows()) == one_by_one
     assert len(odd) > 3500
+
+
+SAMPLES = [sample.line for kind in load_kinds() for sample in kind.samples]
+UNKNOWN = [
+    f"{head} number {n}" for n in range(1500) for head in ("x", "[2026-01-29 01:16:05 TP0] y", "z", "w")
+]
+
+
+@pytest.mark.parametrize(
+    "some", [[], SAMPLES, [*CORPUS["bars"].splitlines(), 'GET / HTTP/1.1" 200 OK', "\ufffd?"]]
+)
+def test_many_new_lines_are_read_as_each_alone(some: list[str]) -> None:
+    data = "\n".join([*UNKNOWN, *some, *(wrap.sample for wrap in load_wraps() if some)]).encode()
+    parsed = read(data.replace("\ufffd".encode(), b"\xff"))
+    lines, _ = line_by_line(data)
+    assert kept(parsed) == lines
+    texts = dict(lines)
+    others = parsed.others
+    assert others.height >= len(UNKNOWN)
+    for place, (number, line) in enumerate(others.whole()):
+        found = others.said[others.codes[place]].text.found
+        assert (found and found.kind) == recognise(split_prefix(line)[1]), line
+        assert line == texts[number]
 
 
 def test_broken_bytes_change_no_other_line() -> None:
