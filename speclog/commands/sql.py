@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -40,15 +41,24 @@ def command(ctx: click.Context, text: str, fmt: str, as_json: bool, output: Path
     ):
         store.enter_sandbox()
         if fmt == "parquet" and output is not None:
-            store.frame(statement).write_parquet(output)
-            click.echo(str(output))
+            table = io.BytesIO()
+            store.frame(statement).write_parquet(table)
+            _put(output, table.getvalue())
             return
         columns, rows = store.result(statement)
     if output is None:
         show(columns, rows, fmt)
         return
-    with output.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
+    shown = io.StringIO()
+    with redirect_stdout(shown):
         show(columns, rows, fmt)
+    _put(output, shown.getvalue())
+
+
+def _put(output: Path, data: str | bytes) -> None:
+    from speclog import whole
+
+    whole.write(output, data)
     click.echo(str(output))
 
 

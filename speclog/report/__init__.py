@@ -164,11 +164,12 @@ def file_stem(vs: str, candidates: Sequence[str] | None) -> str:
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader never sees half of it, and nothing else is left behind.
 
-    Raises UsageError when the file cannot be written.
+    Raises UsageError when the file cannot be written, or is a store.
     """
-    from speclog.report import cached
+    from speclog import whole
 
     try:
-        cached.replace(path, text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole.write(path, text)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from pathlib import Path
 
+from speclog import whole
 from speclog.resources import cache_directory
 
 
@@ -22,20 +21,5 @@ def keep(name: str, text: str) -> None:
     folder = cache_directory()
     with contextlib.suppress(OSError):
         if folder is not None:
-            replace(folder / name, text)
-
-
-def replace(path: Path, text: str) -> None:
-    """Put a text into a file at once, or leave the file and its folder as they were. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = text.encode("utf-8", "backslashreplace")
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as handle:
-        made = Path(handle.name)
-        try:
-            handle.write(data)
-            handle.flush()
-            made.chmod(0o644)
-            made.replace(path)
-        except BaseException:
-            made.unlink(missing_ok=True)
-            raise
+            folder.mkdir(parents=True, exist_ok=True)
+            whole.write(folder / name, text)
