@@ -19,8 +19,8 @@ _LOOKED_UP = """
 CREATE OR REPLACE TEMP TABLE arriving AS
 SELECT
     a.ingest_id, a.run_id, a.ingested_at, a.ingested_at AS shown_at, a.last_line,
-    (a.lines, a.bytes) AS size, n.newest, coalesce(n.removed, false) AS removed,
-    c.ingest_id AS stored, c.last_line AS stored_last, (c.lines, c.bytes) AS stored_size,
+    {{'lines': a.lines, 'bytes': a.bytes}} AS size, n.newest, coalesce(n.removed, false) AS removed,
+    c.ingest_id AS stored, c.last_line AS stored_last, {{'lines': c.lines, 'bytes': c.bytes}} AS stored_size,
     coalesce(c.sha256 = a.sha256, false) AS read_anew,
     EXISTS (
         SELECT 1 FROM raw_ingest AS h

@@ -34,6 +34,13 @@ _CONFIG = {"storage_compatibility_version": "v1.2.0", "autoinstall_known_extensi
 # DuckDB would draw a progress bar on stdout, also into a pipe.
 _QUIET = "SET enable_progress_bar = false; SET enable_progress_bar_print = false"
 _NEXT_STEPS = (
+    ("No space left on device", "free some space there"),
+    ("schema public", "the user of --store has to own the database: createdb -O USER (docs/fleet.md)"),
+    ("data_path is not set", "create it first, once for all hosts: `speclog init --data-path DIR`"),
+    (
+        "does not match existing data path",
+        "the lake is there, and its Parquet stays where it is: leave it out",
+    ),
     ("ermission denied", "check the permissions of the file and its directory"),
     ("not a valid DuckDB database", "name another file with --store"),
     ("version number", "upgrade: pip install -U duckdb"),
@@ -143,7 +150,14 @@ def _refusal(error: BaseException, target: Target, lock_timeout: float) -> Store
         )
     if problems.is_lost(error):
         return StoreError(f"{target}: the catalog cannot be reached ({lock_timeout:g} s tried): {text}")
-    return StoreError(f"{target}: cannot be opened as a store: {text}; {_what_to_do(text)}")
+    step = "it is empty: remove it" if _is_empty(target) else _what_to_do(text)
+    return StoreError(f"{target}: cannot be opened as a store: {text}; {step}")
+
+
+def _is_empty(target: Target) -> bool:
+    with contextlib.suppress(OSError):
+        return not target.is_lake and target.path.stat().st_size == 0
+    return False
 
 
 def _what_to_do(text: str) -> str:
@@ -158,7 +172,14 @@ def _open_file(target: Target, read_only: bool, create: bool) -> duckdb.DuckDBPy
         raise StoreError(
             f"{target}: no store here; run `speclog ingest LOG...` first or name one with --store"
         )
-    connection = interrupts.watch(duckdb.connect(str(target.path), read_only=read_only, config=dict(_CONFIG)))
+    had = target.path.exists()
+    try:
+        opened = duckdb.connect(str(target.path), read_only=read_only, config=dict(_CONFIG))
+    except duckdb.Error as error:
+        if not had and problems.is_full(error):  # else a file that is no store would be in the way for ever
+            target.path.unlink(missing_ok=True)
+        raise
+    connection = interrupts.watch(opened)
     connection.execute(_QUIET)
     if read_only:
         # The store's own directory may be read-only too; big sorts spill elsewhere.

@@ -55,6 +55,7 @@ def export(
     is in use and holds no older export that may be overwritten.
     """
     _check_free(directory, overwrite)
+    made = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
     partial = directory / f".partial-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
@@ -62,6 +63,10 @@ def export(
     try:
         count = _write(store, partial, run_ids)
         _replace(partial, directory)
+    except BaseException:
+        if made:
+            shutil.rmtree(directory, ignore_errors=True)
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return count

@@ -70,6 +70,11 @@ def is_locked(error: BaseException) -> bool:
     return any(known in _essence(error) for known in _LOCKED)
 
 
+def is_full(error: BaseException) -> bool:
+    """There is no room left on the disk, or no more is allowed."""
+    return any(known in _essence(error) for known in _FULL)
+
+
 def is_conflict(error: BaseException) -> bool:
     """Two transactions met; nothing of this one was written, and a new attempt can succeed."""
     text = _essence(error)
@@ -93,7 +98,7 @@ def holder(error: BaseException) -> str:
 def translate(error: BaseException, where: object) -> SpeclogError:
     """The error a user sees for an engine's error: UsageError for wrong SQL, StoreError for all else."""
     text = first_line(error)
-    if any(known in _essence(error) for known in _FULL):
+    if is_full(error):
         return StoreError(f"{where}: the disk is full; nothing of this transaction was kept: {text}")
     if is_lost(error):
         return StoreError(f"{where}: the catalog cannot be reached: {text}")

@@ -229,13 +229,19 @@ def test_a_reader_role_reads_and_cannot_write(
 ) -> None:
     speclog(lake, "import", str(filled / "out")).check_returncode()
     database = lake.split("dbname=")[1].split()[0]
-    postgres.sql(database, (Path(__file__).parent / "reader_role.sql").read_text())
+    dba = "CREATE ROLE dba SUPERUSER; SET ROLE dba; "  # not the role that writes
+    postgres.sql(database, dba + (Path(__file__).parent / "reader_role.sql").read_text())
     reader = lake.replace("user=speclog", "user=analyst")
     assert f" {runs} " in speclog(reader, "sql", "SELECT count(*) AS n FROM run").stdout
     (path,) = log_maker(tmp_path / "logs", 1)
     done = speclog(reader, "ingest", str(path), lock_timeout="2")
     assert done.returncode == 4, (done.returncode, done.stderr)
     assert "permission denied" in done.stderr
+    with open_store(
+        lake, read_only=False
+    ) as store:  # a table of a later release; its first rows lie in the catalog
+        store.script("CREATE TABLE later (a INTEGER); INSERT INTO later VALUES (7)")
+    assert " 7 " in speclog(reader, "sql", "SELECT a FROM later").stdout
     with open_store(lake) as store:
         assert store.rows("SELECT count(*) FROM run") == [(runs,)]
 
@@ -267,11 +273,13 @@ def test_the_ten_lines_of_the_manual(
     block = text.split("## Two hosts in ten lines", 1)[1].split("```sh\n", 1)[1].split("```", 1)[0]
     lines = [line for line in block.splitlines() if not line.startswith(("#", "pip install"))]
     assert len(lines) == 6 and sum("speclog " in line for line in lines) >= 3
+    postgres.sql("postgres", "CREATE ROLE writer LOGIN")  # one without rights of its own, as at most sites
     (tmp_path / "logs").mkdir()
     for name in ("base.log", "eagle3-s5-a2.1.log"):
         shutil.copy(example_logs / "h200-llama8b" / name, tmp_path / "logs")
     ours = {
-        "db.example": "127.0.0.1", "user=speclog'": f"user=speclog port={postgres.port}'",
+        "db.example": "127.0.0.1", "user=speclog'": f"user=writer port={postgres.port}'",
+        "-O speclog": "-O writer",
         "createdb -h": f"createdb -U speclog -p {postgres.port} -h", "createdb": f"{postgres.bin}/createdb",
         "/mnt/share/speclog": f"{tmp_path}/share", "/var/log/sglang/": f"{tmp_path}/logs",
         "dbname=lake": "dbname=manual", " lake": " manual", "--vs baseline": "--vs baseline --format json",
@@ -286,7 +294,9 @@ def test_the_ten_lines_of_the_manual(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "eagle3-s5-a2.1" in done.stdout + (tmp_path / "reports" / "all-vs-baseline.json").read_text()
-    with open_store(f"ducklake:postgres:{postgres.dsn('manual')}") as store:
+    dsn = postgres.dsn("manual").replace("user=speclog", "user=writer")
+    assert speclog(f"ducklake:postgres:{dsn}", "gc").returncode == 0
+    with open_store(f"ducklake:postgres:{dsn}") as store:
         assert store.rows("SELECT count(*) FROM run") == [(2,)]
 
 

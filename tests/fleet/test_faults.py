@@ -49,6 +49,9 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path, log_maker: Callable[..., 
         while True:
             stream.write(b"x" * 4096)
     assert_one_line(speclog(target, "ingest", str(second)), 4, "disk is full")
+    new = small_disk / "new.duckdb"
+    assert_one_line(speclog(str(new), "init"), 4, "free some space")
+    assert not new.exists()
     with open_store(target) as store:
         assert store.rows("SELECT * FROM run") == before
     filler.unlink()

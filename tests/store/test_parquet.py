@@ -135,6 +135,22 @@ def test_a_directory_that_is_there_is_filled_and_not_replaced(
         assert import_(store, disk).runs == (1 if where == "again" else 2)
 
 
+def test_an_export_that_fails_leaves_nothing(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "there").mkdir()
+    monkeypatch.setattr("speclog.store.parquet._open_sql", full)
+    with open_store(filled) as store:
+        for name in ("there", "new"):
+            with pytest.raises(OSError, match="No space"):
+                export(store, tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"there", "s.duckdb"}
+    assert not list((tmp_path / "there").iterdir())
+
+
 def test_a_followed_run_counts_once(filled: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with open_store(filled, read_only=False) as store:

@@ -58,3 +58,9 @@ def test_wrong_sql_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             store.rows("SELECT nothing FROM nowhere")
         assert "\n" not in str(caught.value)
+
+
+def test_an_empty_file_is_no_store_and_what_to_do_is_said(tmp_path: Path) -> None:
+    (tmp_path / "s.duckdb").touch()  # as a full disk leaves one
+    with pytest.raises(StoreError, match="it is empty: remove it"), open_store(str(tmp_path / "s.duckdb")):
+        pass
