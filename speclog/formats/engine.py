@@ -264,7 +264,7 @@ def _python(kind: Kind, message: str) -> tuple[Fields, dict[str, str]]:
         return {}, {"unreadable": "arguments"}
     fields: Fields = dict(found)
     for name, alias in kind.aliases.items():
-        fields.setdefault(name, aliased(found, alias.path, alias.default, alias.present))
+        fields.setdefault(name, aliased(found, alias.paths, alias.default, alias.present))
     return fields, {}
 
 

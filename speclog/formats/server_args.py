@@ -10,6 +10,7 @@ import json
 import keyword
 import re
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -121,15 +122,32 @@ def parse_arguments(text: str) -> dict[str, str] | None:
     return dict(found) if found is not None else None
 
 
-def aliased(args: dict[str, str], path: str, default: Any = None, present: str = "") -> str:
-    """The canonical JSON at a dotted path into arguments, or of the default."""
+def aliased(
+    args: dict[str, str], paths: Sequence[str], default: Any = None, present: Sequence[str] = ()
+) -> str:
+    """The canonical JSON at the first dotted path into arguments that leads somewhere, or of the default."""
+    value = next((found for path in paths if (found := _at(args, path)) is not None), None)
+    if value is None and (not present or any(args.get(name, "null") != "null" for name in present)):
+        value = default
+    return canonical(value)
+
+
+def _at(args: dict[str, str], path: str) -> Any:
+    """The value at a dotted path into arguments; one of them may be JSON in a string."""
     first, *rest = path.split(".")
     value = json.loads(args.get(first, "null"))
     for part in rest:
-        value = value.get(part) if isinstance(value, dict) else None
-    if value is None and (not present or args.get(present, "null") != "null"):
-        value = default
-    return canonical(value)
+        value = _object(value).get(part)
+    return value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _value(node: ast.expr) -> Any:

@@ -56,14 +56,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Where an engine keeps what SGLang calls otherwise: a dotted ``path`` into its arguments.
+    """Where an engine keeps what SGLang calls otherwise: the first of dotted ``paths`` into its arguments.
 
-    ``default`` stands in when the path is absent - if ``present`` is given, only when that one is there.
+    ``default`` stands in when none is there - if ``present`` names any arguments, only when one is there.
     """
 
-    path: str
+    paths: tuple[str, ...]
     default: Value = None
-    present: str = ""
+    present: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +179,15 @@ def _kind(entry: dict[str, Any], engine: str, file: str) -> Kind:
         prestart=entry.get("prestart", False),
         ready=entry.get("ready", False),
         joins=entry.get("joins", False),
-        aliases={name: Alias(**value) for name, value in entry.get("aliases", {}).items()},
+        aliases={name: _alias(value) for name, value in entry.get("aliases", {}).items()},
         fields=fields,
         samples=tuple(_sample(value, where) for value in entry["sample"]),
         by_key={key: f for f in fields for key in f.keys},
     )
+
+
+def _alias(value: dict[str, Any]) -> Alias:
+    return Alias(tuple(value["path"]), value.get("default"), tuple(value.get("present", ())))
 
 
 def _field(name: str, value: dict[str, Any], where: str) -> Field:

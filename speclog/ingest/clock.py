@@ -40,6 +40,10 @@ class ClockWatch:
 
     _last: dict[Key, tuple[float, float]] = field(default_factory=dict)
 
+    def go_on(self, before: ClockWatch, index: int) -> None:
+        """Let the first session be one of another log."""
+        self._last = {(0, rank): last for (owner, rank), last in before._last.items() if owner == index}
+
     def look(self, windows: pl.DataFrame, sessions: Sequence[Session], buffer: Buffer, source: int) -> None:
         """Note an event for each window before which the clock jumped."""
         if self._is_smooth(windows):

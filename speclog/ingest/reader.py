@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -50,6 +51,13 @@ class LogReader:
     def sessions(self) -> list[Session]:
         """All sessions so far; the last may go on."""
         return self._splitter.sessions
+
+    def go_on(self, before: LogReader, session: Session) -> None:
+        """Let the first session be one that another log ends with: its later lines."""
+        self._stitcher.go_on(before._stitcher, session.index)
+        first = self.sessions[0]
+        first.weights.update(session.weights)
+        first.marks += [replace(mark, line_no=0) for mark in session.marks[-1:]]
 
     def feed(self, data: bytes) -> None:
         """Read one chunk."""
@@ -103,6 +111,7 @@ class LogReader:
 
     def finish(self) -> list[Session]:
         """The sessions, with their last lines; those in which nothing was recognised are left out."""
+        self._splitter.settle()
         for session, following in pairwise(self.sessions):
             session.last_line = following.first_line - 1
             session.size = following.first_byte - session.first_byte

@@ -33,7 +33,6 @@ class Event:
     kind: str
     message: str
     fields: str | None
-    since: datetime | None = None  # until when its session had been seen before
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -65,6 +65,9 @@ class Runs:
             session.see_time(first)
             session.see_time(last)
         events = of_code.is_event[codes]
+        own = micros[events & (micros != NO_TIME)]
+        if len(own):
+            session.known_until = own[-1].view("M8[us]").item()
         session.n_events += int(np.count_nonzero(events))
         session.unknown += int(np.count_nonzero(of_code.unknown[codes]))
         places = np.flatnonzero(of_code.matters[codes])

@@ -57,6 +57,7 @@ class Session:
     synthetic: bool = False
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    known_until: datetime | None = None  # its last line that is known to be its own
     ready_at: datetime | None = None
     utc_offset_s: int | None = None
     args_written: bool = False
@@ -163,7 +164,7 @@ class Session:
         if first is not None and (self.started_at is None or first < self.started_at):
             self.started_at = first
         if last is not None and (self.ended_at is None or last > self.ended_at):
-            self.ended_at = last
+            self.ended_at = self.known_until = last
 
     def may_end(self, line_no: int, reason: str) -> None:
         """Note a line that may have ended the server; those before a later decode line did not."""

@@ -102,6 +102,13 @@ def is_rotated(path: str) -> bool:
     return _ROTATED.fullmatch(Path(path).name) is not None
 
 
+def unrotated(path: str) -> str:
+    """The name of the log that a piece was cut from, without ``.gz``: that of a log itself is its own."""
+    found = _ROTATED.fullmatch(Path(path).name)
+    whole = Path(path).name[: found.start(1)] if found else Path(path).name
+    return str(Path(path).with_name(whole.removesuffix(".gz").removesuffix(".zst") or whole))
+
+
 def by_age(sources: Sequence[Source]) -> list[Source]:
     """Pieces of rotated logs before the logs they were cut from, the oldest first; others as they are."""
 

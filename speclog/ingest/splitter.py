@@ -38,6 +38,7 @@ class Splitter:
         self._pieces_line = 0
         self._unread: Session | None = None  # in which arguments were met that cannot be read
         self._synthetic = False
+        self._early: list[tuple[Event, Said, Understood]] = []  # of this server, or of one that follows
         self._newest = newest or datetime.now()  # dates without a year are not after this
 
     @property
@@ -73,7 +74,7 @@ class Splitter:
         if self._pieces and self._continue_args(line_no, said.style, text.message):
             return
         if buffer.open_event is not None:
-            if self._continue_event(line_no, said.style, text):
+            if self._continue_event(line_no, ts, said.style, text):
                 return
             buffer.open_event = None
         if text.found is not None:
@@ -85,7 +86,9 @@ class Splitter:
     def _takes_runs(self) -> bool:
         """Whether the next line neither goes on with one before it nor says whose lines these are."""
         session = self.sessions[-1]
-        waiting = self._pieces or self.buffer.open_event is not None or session.ended is not None
+        waiting = (
+            self._pieces or self._early or self.buffer.open_event is not None or session.ended is not None
+        )
         return not waiting and bool(session.engine and session.identity)
 
     def _see_first(self, lines: Lines) -> None:
@@ -101,7 +104,6 @@ class Splitter:
         if kind.session_start and not self._begins_again(line_no, found, batches):
             self._maybe_start(line_no, kind, batches)
         session = self.sessions[-1]
-        since = session.ended_at
         session.see_time(ts)
         if kind.noise:
             return
@@ -111,7 +113,13 @@ class Splitter:
         if kind.engine and session.engine and kind.engine != session.engine:
             if kind.table == "decode_window":
                 session.foreign_line = session.foreign_line or line_no
+            elif kind.prestart and session.start_rank:
+                self._event(line_no, ts, said, found)
             return
+        if not kind.prestart:
+            session.known_until = ts or session.known_until
+            if not kind.session_start:
+                self._tell_early()
         if kind.engine and not kind.joins:
             session.engine = session.engine or kind.engine
             session.identity = session.identity or said.line(ts)
@@ -122,7 +130,7 @@ class Splitter:
         elif kind.table == "decode_window":
             self._interval(line_no, said.record(ts))
         else:
-            self._event(line_no, ts, said, found, since)
+            self._event(line_no, ts, said, found)
         if kind.session_end:
             session.ended = dict(found.fields[0])
 
@@ -143,6 +151,7 @@ class Splitter:
             self._begin(line_no, batches)
         self.current.start_rank = kind.session_start
         self.current.engine = kind.engine
+        self._tell_early()
 
     def _begin(self, line_no: int, batches: BatchesBetween) -> None:
         """A new session; events a server prints before its arguments come along."""
@@ -154,12 +163,12 @@ class Splitter:
             if not mine or not _belongs_to_next(event, old) or batches(event.line_no, line_no):
                 break
             event.session = new.index
-            old.ended_at = event.since
             new.started_at = event.ts or new.started_at
             new.first_line = event.line_no
             old.n_events -= 1
             new.n_events += 1
         old.last_line = new.first_line - 1
+        old.ended_at = old.known_until or old.ended_at
         self.sessions.append(new)
 
     def _args(self, line_no: int, text: str, found: Understood) -> None:
@@ -230,32 +239,59 @@ class Splitter:
             session.profile_mode = (str(mode), line_no)
         manifest.offset_from_profile(session, record)
 
-    def _event(
-        self, line_no: int, ts: datetime | None, said: Said, found: Understood, since: datetime | None
-    ) -> None:
+    def _event(self, line_no: int, ts: datetime | None, said: Said, found: Understood) -> None:
         session, kind = self.sessions[-1], found.kind
         event = Event(
             session.index, self.source_index, line_no, line_no, ts, said.rank or None, kind.name,
-            found.message[:MAX_MESSAGE], found.json, since,
+            found.message[:MAX_MESSAGE], found.json,
         )  # fmt: skip
         self.buffer.events.append(event)
         session.n_events += 1
         if kind.multiline:
             self.buffer.open_event = event
-        tell(session, line_no, lambda: ts, said, found)
+        if kind.prestart and session.start_rank:
+            self._early.append((event, said, found))
+        else:
+            tell(session, line_no, lambda: ts, said, found)
 
-    def _continue_event(self, line_no: int, style: str, text: Text) -> bool:
-        """Keep the lines of a traceback together: they carry no prefix."""
+    def _tell_early(self) -> None:
+        """Let sessions know what lines said that they, or the server after them, may have printed."""
+        for early in self._early:
+            self._tell_one(*early)
+        self._early.clear()
+
+    def _tell_one(self, event: Event, said: Said, found: Understood) -> None:
+        session = self.sessions[event.session]
+        if session.engine == found.kind.engine:
+            tell(session, event.line_no, lambda: event.ts, said, found)
+
+    def settle(self) -> None:
+        """At the end of what there is: a server that has served prints nothing more of its start."""
+        session = self.current
+        served = max(session.last_window_line, session.first_batch_line)
+        for early in self._early:
+            if not served or early[0].line_no < served:
+                self._tell_one(*early)
+
+    def _continue_event(self, line_no: int, ts: datetime | None, style: str, text: Text) -> bool:
+        """Keep the lines of a traceback together: they carry no prefix, or each of them its own (vLLM)."""
         event = self.buffer.open_event
-        if event is None or style or line_no - event.line_end > _MAX_GAP:
+        if event is None or line_no - event.line_end > _MAX_GAP or not _may_continue(event, ts, style, text):
             return False
         kind = text.found.kind if text.found is not None else None
-        if kind is not None and (kind.session_start or kind.noise or kind.end_reason == "killed"):
+        if kind is not None and (
+            kind.session_start or kind.noise or kind.end_reason == "killed" or kind.prestart
+        ):
             return False
         if len(event.message) + len(text.message) < MAX_MESSAGE:
             event.message += "\n" + text.message
         event.line_end = line_no
         return True
+
+
+def _may_continue(event: Event, ts: datetime | None, style: str, text: Text) -> bool:
+    """Whether a line's prefix is one that a line of an event may have."""
+    return not style or (style == "vllm" and ts == event.ts and text.raw.startswith("ERROR "))
 
 
 def _belongs_to_next(event: Event, old: Session) -> bool:

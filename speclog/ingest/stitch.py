@@ -37,6 +37,12 @@ class Stitcher:
         self._clock = ClockWatch()
         self._pending: dict[Key, int] = {}  # prefill lines not yet followed by a decode line
 
+    def go_on(self, before: Stitcher, index: int) -> None:
+        """Let the first session be one of another log: what is remembered of that one holds for it."""
+        self.kept.update({(0, dp): ranks for (owner, dp), ranks in before.kept.items() if owner == index})
+        self._pending = {(0, dp): n for (owner, dp), n in before._pending.items() if owner == index}
+        self._clock.go_on(before._clock, index)
+
     def add(
         self,
         typed: dict[str, pl.DataFrame],

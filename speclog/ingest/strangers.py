@@ -32,10 +32,20 @@ def _why(session: Session) -> str:
             f"{session.n_accept} of {session.n_windows} decode lines have an accept length, which a server "
             f"prints always or never: {_ADVICE}"
         )
+    if session.engine == "sglang" and session.n_accept and _is_plain(session):
+        return (
+            f"decode lines have an accept length, but line {session.args_line} says that the server does not "
+            f"speculate: {_ADVICE}"
+        )
     first, loaded = session.first_batch_line, session.loads[0][0] if session.loads else 0
     if session.args_line and session.args_line < first < loaded:
         return f"line {first} is a batch, before the weights were loaded in line {loaded}: {_ADVICE}"
     return ""
+
+
+def _is_plain(session: Session) -> bool:
+    """Whether arguments of its own log say that a server does not speculate."""
+    return session.args_line is not None and session.args.get("speculative_algorithm") == "null"
 
 
 def _started_together(before: Session, session: Session) -> str:

@@ -55,3 +55,24 @@ def test_group_by_hand_counts_pipeline_stages_once(tmp_path: Path, store: str) -
     assert [(s.run, s.windows, s.prefills) for s in found] == [("node0", 1, 1)]
     with open_store(store) as opened:
         assert opened.rows("SELECT value FROM fact WHERE name = 'duplicate_rank_lines'") == [("2",)]
+
+
+def test_logs_of_servers_that_differ_are_not_one_server(tmp_path: Path, store: str) -> None:
+    plain = start()
+    spec = start(0, "server_args=ServerArgs(model_path='m', tp_size=1, speculative_algorithm='EAGLE3')")
+    logs = [node(tmp_path, "a", plain, decode(2)), node(tmp_path, "b", spec, decode(3), decode(4))]
+    found = ingest_paths(logs, store_target=store, group=True)
+    assert [(s.status, s.windows, s.detail) for s in found] == [
+        ("ingested", 1, ""),
+        ("unusable", 0, 'another server\'s (its speculative_algorithm is "EAGLE3"): not in the group; ingest it by itself'),  # noqa: E501
+    ]  # fmt: skip
+
+
+def test_of_nodes_logs_the_first_server_counts(tmp_path: Path, store: str) -> None:
+    logs = [
+        node(tmp_path, "a", start(), decode(2), start(9), decode(10), decode(11)),
+        node(tmp_path, "b", decode(12), decode(13)),  # goes on with the second server of the first log
+    ]
+    found = ingest_paths(logs, store_target=store, group=True)
+    assert [(s.status, s.windows, len(s.notes)) for s in found] == [("ingested", 1, 1), ("unusable", 0, 0)]
+    assert "from line 3 on it is another server's" in found[0].notes[0]

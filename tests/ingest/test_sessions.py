@@ -234,3 +234,44 @@ def test_arguments_are_canonical(ingest: Ingest, rows: Rows) -> None:
         "model_path": '"m"', "tp_size": "1", "disable_cuda_graph": "false", "speculative_algorithm": "null",
         "cuda_graph_config": '{"decode":{"bs":[1,2]}}',
     }  # fmt: skip
+
+
+V2 = "[2026-01-29 01:16:30] Spec v2 is enabled for eagle/eagle3 speculative decoding and overlap schedule is turned on."  # noqa: E501
+BACKEND = "[2026-01-29 01:16:30] Attention backend not specified. Use fa3 backend by default."
+
+
+@pytest.mark.parametrize("between", [[], ["[2026-01-29 01:16:29] a line nobody knows"]])
+def test_what_a_server_prints_before_its_arguments_is_its_own(
+    ingest: Ingest, rows: Rows, between: list[str]
+) -> None:
+    """It was told of the server before it: its facts, its version, its end."""
+    first = [start(0), *(decode(2 + i) + ", " for i in range(4))]
+    second = [BACKEND, V2, start(31), *(decode(32 + i) + ", " for i in range(4))]
+    ingest("\n".join([*first, *between, *second]) + "\n")
+    assert rows("SELECT name, version_min, version_max, CAST(ended_at AS VARCHAR) FROM run ORDER BY 1") == [
+        ("a", "0.5.4", "0.5.8", "2026-01-29 01:16:05"), ("a#2", "0.5.7", "0.5.8", "2026-01-29 01:16:35"),
+    ]  # fmt: skip
+    assert rows("SELECT r.name, f.value FROM fact AS f JOIN run AS r USING (run_id) "
+                "WHERE f.name = 'spec_version'") == [("a#2", "v2")]  # fmt: skip
+
+
+def test_a_traceback_does_not_take_the_next_servers_first_lines(ingest: Ingest, rows: Rows) -> None:
+    error = ["[2026-01-29 01:16:06] Traceback (most recent call last):", "  File 'x'", "ValueError: x"]
+    bare = "Spec v1 is used for eagle/eagle3/standalone speculative decoding because of x."
+    ingest("\n".join([start(0), decode(2), *error, "", bare, start(31), decode(32)]) + "\n")
+    assert rows("SELECT r.name, e.kind, e.line_no, e.line_end FROM event AS e JOIN run AS r USING (run_id) "
+                "ORDER BY e.line_no") == [("a", "traceback", 3, 6), ("a#2", "spec_v1", 7, 7)]  # fmt: skip
+    assert rows("SELECT name, value FROM fact WHERE name = 'spec_version'") == [("spec_version", "v1")]
+
+
+def test_what_a_server_prints_behind_its_arguments_is_its_own(ingest: Ingest, rows: Rows) -> None:
+    ingest("\n".join([start(0), BACKEND, V2, *(decode(32 + i) for i in range(4)), BACKEND, V2]) + "\n")
+    assert rows("SELECT value, line_no FROM fact WHERE name = 'spec_version'") == [("v2", 3)]
+
+
+def test_a_server_after_one_of_another_engine_has_its_first_lines(ingest: Ingest, rows: Rows) -> None:
+    banner = "INFO 01-29 01:16:01 [api_server.py:1287] vLLM API server version 0.25.1"
+    found = ingest("\n".join([banner, "", V2, start(31), decode(32)]) + "\n")
+    assert [(s.engine, s.events) for s in found] == [("vllm", 1), ("sglang", 1)]
+    assert rows("SELECT r.engine, f.value FROM fact AS f JOIN run AS r USING (run_id) "
+                "WHERE f.name = 'spec_version'") == [("sglang", "v2")]  # fmt: skip

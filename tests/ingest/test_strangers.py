@@ -108,3 +108,13 @@ def test_a_followed_run_goes_when_a_second_server_shows(tmp_path: Path, store: s
     assert found.status == "unusable"
     assert max(seen) == 1
     assert rows("SELECT count(*) FROM run") == [(0,)]
+
+
+def test_arguments_of_a_plain_server_are_not_those_of_windows_with_an_accept_length(
+    ingest: Ingest, rows: Rows
+) -> None:
+    """The speculating server's arguments came first: the windows were read as the plain one's, tau 1."""
+    first, second = ingest(text(start(0, SPEC_ARGS), start(1), *(spec(2 + i) for i in range(5))))
+    assert (first.status, second.status) == ("ingested", "unusable")
+    assert "line 2 says that the server does not speculate" in second.detail
+    assert rows("SELECT count(*) FROM decode_window") == [(0,)]

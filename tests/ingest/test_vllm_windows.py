@@ -107,3 +107,41 @@ def test_real_logs_say_which_windows_count(
     assert (clean > 0) == has_clean
     assert odd == 0
     assert (rows("SELECT count(*) FROM level WHERE n_clean > 0 AND tok_s > 0")[0][0] > 0) == has_clean
+
+
+def test_arguments_of_their_own_mean_speculation_too(tmp_path: Path, store: str, rows: Rows) -> None:
+    """vLLM before 0.9: such a run was taken for a baseline, with one token a round."""
+    head = "INFO 08-21 10:24:44 [api_server.py:585] "
+    args = f"{head}vLLM API server version 0.6.6\n{head}args: Namespace(model='m', speculative_model='d', num_speculative_tokens=5)\n"  # noqa: E501
+    path = tmp_path / "a.log"
+    path.write_text(args + interval(0) + interval(10) + interval(20))
+    ingest_paths([path], store_target=store)
+    assert rows("SELECT speculative, algorithm, steps FROM run") == [(True, "draft_model", 5)]
+    assert rows("SELECT DISTINCT tau, round_ms FROM decode_window") == [(None, None)]
+    assert rows("SELECT count(*) FROM decode_window WHERE excluded IS NULL") == [(0,)]
+
+
+def test_several_engines_in_one_line(tmp_path: Path, store: str, rows: Rows) -> None:
+    path = tmp_path / "a.log"
+    text = START.format(spec=SPEC) + "".join(interval(10 * i, tok_s=40.0, tau=2.5) for i in range(3))
+    path.write_text(text.replace("Engine 000: ", "2 Engines Aggregated: "))
+    (found,) = ingest_paths([path], store_target=store)
+    assert (found.windows, found.unknown_lines) == (3, 0)
+    assert rows("SELECT DISTINCT dp_rank, gen_tok_s, accept_len FROM raw_decode_window") == [
+        (None, 40.0, 2.5)
+    ]
+
+
+def test_a_traceback_is_one_event(tmp_path: Path, store: str, rows: Rows) -> None:
+    head = "(EngineCore_DP0 pid=2) ERROR 08-21 10:00:25 [core.py:712] "
+    error = [
+        "EngineCore encountered a fatal error.", "Traceback (most recent call last):",
+        '  File "core.py", line 703, in run', "torch.OutOfMemoryError: CUDA out of memory.",
+    ]  # fmt: skip
+    after = "(APIServer pid=1) ERROR 08-21 10:00:26 [async_llm.py:480] AsyncLLM output_handler failed.\n"
+    path = tmp_path / "a.log"
+    path.write_text(START.format(spec="") + interval(0) + "".join(f"{head}{e}\n" for e in error) + after)
+    (found,) = ingest_paths([path], store_target=store)
+    assert found.end_reason == "crash"
+    kinds = rows("SELECT kind, line_no, line_end, message FROM event WHERE kind <> 'vllm_version'")
+    assert kinds == [("vllm_died", 4, 7, "\n".join(error))]
