@@ -62,8 +62,8 @@ def read_jsonl_line(line: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
 
 
 def _tool_of(data: dict[str, Any]) -> Tool | None:
-    if "output_throughput" not in data:
-        return None
+    if "output_throughput" not in data or not {"run_name", "duration", "completed"} & data.keys():
+        return None  # bench_offline_throughput, for one, has no clients
     return load_tools()["bench_one_batch_server" if "run_name" in data else "bench_serving"]
 
 

@@ -53,14 +53,19 @@ def row_frames(buffer: Buffer, sessions: Sequence[Session]) -> Frames:
     return {name: rows for name, rows in tables.items() if not rows.frame.is_empty()}
 
 
-def session_frames(sessions: Sequence[Session], origin: Origin, written: Written | None = None) -> Frames:
+def session_frames(
+    sessions: Sequence[Session], origin: Origin, written: Written | None = None, *, last: bool = True
+) -> Frames:
     """What is said once of each session: run, ingest, arguments, environment, facts, benchmark results.
 
-    ``written``, kept from call to call while a log is followed, says which of these are in the store.
+    ``written``, kept from call to call while a log is followed, says which of these are in the store;
+    ``last`` that no more lines will be read: what follows from all of a session's is said only then.
     """
     found: dict[str, list[Row]] = {}
     for session in sessions:
-        facts.derive(session)
+        whole = last or session.followed
+        if whole or session.n_windows:
+            facts.derive(session, whole=whole)
         ids = _ids(session)
         for table, rows in _session_rows(session, origin):
             new = rows if written is None else _unwritten(session, table, rows, written)

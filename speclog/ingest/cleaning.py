@@ -23,6 +23,9 @@ _ANSI = re.compile(ANSI)
 # A logger's line behind a progress bar that ended without a newline.
 _GLUED = r"\][^\[]*(\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d.*)$"
 _BEHIND_BAR = re.compile(_GLUED)
+# What Ray puts behind a line that several processes printed.
+_RAY_MARK, _RAY_TAIL = "x across cluster]", r" \[repeated \d+x across cluster\].*$"
+_REPEATED = re.compile(_RAY_TAIL)
 
 
 @cache
@@ -61,6 +64,8 @@ def _cleaned_part(part: str) -> str | None:
     line = _ANSI.sub("", part) if "\x1b" in part else part
     if line.startswith("[20"):
         return line
+    if _RAY_MARK in line:
+        line = _REPEATED.sub("", line)
     has_bar = _bar().search
     if has_bar(line) and (glued := _BEHIND_BAR.search(line)):
         line = glued[1]
@@ -105,6 +110,8 @@ def _unwrapped(frame: pl.DataFrame, odd: pl.Series) -> pl.DataFrame:
     lines = lines.with_columns(
         pl.when(bars & line.str.contains(_GLUED)).then(line.str.extract(_GLUED)).otherwise(line)
     )
+    if lines["text"].str.contains(_RAY_MARK, literal=True).any():
+        lines = lines.with_columns(line.str.replace(_RAY_TAIL, ""))
     lines = lines.with_columns(line.str.replace(rust_wrap_pattern(), ""))
     hidden = (
         line.str.starts_with("{")

@@ -172,12 +172,15 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def derive(session: Session) -> None:
-    """Facts that need the whole session: graphs, overlap and all-reduce from the arguments, profiling."""
+def derive(session: Session, *, whole: bool = True) -> None:
+    """Facts that need the session's start: graphs, overlap and all-reduce from the arguments, profiling.
+
+    ``whole``: it was read to its end, so what is counted in it is final.
+    """
     if session.args:
         _from_args(session, dict(_plain(tuple((n, session.args[n]) for n in _ARGS if n in session.args))))
     _profiling(session)
-    if session.duplicates:
+    if session.duplicates and whole:
         session.set_fact("duplicate_rank_lines", session.duplicates, "log")
 
 

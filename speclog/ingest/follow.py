@@ -52,7 +52,8 @@ def follow_log(
                 follower.take(block)
             else:
                 follower.idle()
-            if follower.fresh and (time.monotonic() >= due or follower.reader.buffer.size > _FLUSH_ROWS):
+            ready = time.monotonic() >= due and not follower.reader.undecided
+            if follower.fresh and (ready or follower.reader.buffer.size > _FLUSH_ROWS):
                 found = follower.flush()
                 due = time.monotonic() + flush_s
                 if on_flush is not None:
@@ -82,6 +83,7 @@ class _Follower:
         self._written: Written = set()
         self._done: set[int] = set()
         self._waiting = False
+        self._owed = False
         self._older: dict[int, str] = {}
 
     def take(self, block: bytes) -> None:
@@ -110,7 +112,7 @@ class _Follower:
         if not sessions:
             return [IngestSummary(self.path, "unusable", detail=why_nothing(self.reader))]
         names = self._names(sessions)
-        if self.fresh or (last and (self.reader.buffer.size or self._waiting)):
+        if self.fresh or (last and (self.reader.buffer.size or self._waiting or self._owed)):
             with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
                 self._write(store, sessions, names, last=last)
             self.fresh = False
@@ -132,13 +134,14 @@ class _Follower:
         begun = any(s.flushed for s in live)
         for session in live:
             session.flushed = True
-        told = partial(session_frames, origin=Origin(self.path, names), written=self._written)
+        told = partial(session_frames, origin=Origin(self.path, names), written=self._written, last=last)
         if last and live and not begun:
             self._older = write_new(store, [rows], live, told)
         else:
             store.append(rows | told(live) if live else rows, sum_up=last)
         removal.remove(store, [s.run_id for s in mixed if s.flushed])
         self._done |= {s.index for s in live if s.followed}
+        self._owed = not last and not sessions[-1].strangers  # what follows from all lines of the last
 
     def _names(self, sessions: list[Session]) -> dict[int, str]:
         name = "stdin" if self.path == "-" else stem(self.path)

@@ -52,6 +52,11 @@ class LogReader:
         """All sessions so far; the last may go on."""
         return self._splitter.sessions
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the next lines decide which session the newest ones belong to."""
+        return self._splitter.undecided
+
     def go_on(self, before: LogReader, session: Session) -> None:
         """Let the first session be one that another log ends with: its later lines."""
         self._stitcher.go_on(before._stitcher, session.index)

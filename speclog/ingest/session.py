@@ -164,7 +164,9 @@ class Session:
         if first is not None and (self.started_at is None or first < self.started_at):
             self.started_at = first
         if last is not None and (self.ended_at is None or last > self.ended_at):
-            self.ended_at = self.known_until = last
+            self.ended_at = last
+        if last is not None and (self.known_until is None or last > self.known_until):
+            self.known_until = last
 
     def may_end(self, line_no: int, reason: str) -> None:
         """Note a line that may have ended the server; those before a later decode line did not."""

@@ -186,6 +186,8 @@ class Splitter:
         session.args, session.args_line = args, line_no
         if "server_args={" in text:
             session.layout.add("shape.args_dict")
+        elif "server_args=ServerArgs(" in text:
+            session.layout.add("shape.args_call")
 
     def _continue_args(self, line_no: int, style: str, message: str) -> bool:
         """Join the pieces of a ``server_args`` line that a log driver cut at 16 KiB."""
@@ -253,6 +255,12 @@ class Splitter:
             self._early.append((event, said, found))
         else:
             tell(session, line_no, lambda: ts, said, found)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the newest lines may be the first of a server that follows."""
+        served = max(self.current.last_window_line, self.current.first_batch_line)
+        return bool(self._early) and self._early[-1][0].line_no > served
 
     def _tell_early(self) -> None:
         """Let sessions know what lines said that they, or the server after them, may have printed."""

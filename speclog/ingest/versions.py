@@ -51,7 +51,8 @@ class _Seen:
 _RULES: list[tuple[Callable[[_Seen], bool], Range]] = [
     (lambda s: s.line("init_parallel") or s.line("graph_end_bs"), ("0.5.21", None)),
     (lambda s: s.flag("args_dict"), ("0.5.19", None)),
-    (lambda s: s.line("tokens_per_req"), ("0.5.16", "0.5.18")),
+    (lambda s: s.line("tokens_per_req") and s.flag("args_call"), ("0.5.16", "0.5.18")),
+    (lambda s: s.line("tokens_per_req"), ("0.5.16", None)),
     (lambda s: s.line("tokens_per_bs"), ("0.5.14", "0.5.15")),
     (lambda s: s.line("kv_dtype"), ("0.5.13", None)),
     (lambda s: s.field("prefill_batch.pending_token"), ("0.5.11", None)),
@@ -71,7 +72,11 @@ _RULES: list[tuple[Callable[[_Seen], bool], Range]] = [
     (lambda s: s.field("decode_window.graph") and s.line("available_mem"), ("0.4.8", "0.4.8")),
     (lambda s: s.flag("dot") and s.field("decode_window.graph"), ("0.4.6", "0.4.8")),
     (lambda s: s.field("decode_window.largest_len"), ("0.4.3", "0.4.3")),
-    (lambda s: s.flag("dot") and s.flag("trailing"), ("0.4.4", "0.4.4")),
+    (
+        lambda s: s.flag("dot") and s.flag("trailing") and s.field("decode_window.gen_tok_s"),
+        ("0.4.4", "0.4.4"),
+    ),
+    (lambda s: s.flag("dot") and s.flag("trailing"), ("0.4.3", "0.5.3")),
     (lambda s: s.flag("dot") and s.field("decode_window.gen_tok_s"), ("0.4.4", "0.4.6")),
 ]
 

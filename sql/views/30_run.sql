@@ -1,5 +1,6 @@
 -- run: one row a run. Grain: run_id. Inputs: raw_run, current_ingest, run_reading, server_arg, annotation.
--- speculative, rounds_per_window: see run_reading.
+-- speculative, rounds_per_window: see run_reading. Of rows written while a log was followed the last counts: of two with one
+-- last_line the one that knows how the run ended.
 CREATE OR REPLACE VIEW run AS
 WITH arg AS (
     SELECT
@@ -63,7 +64,12 @@ SELECT
     i.ingest_id,
     i.ingested_at
 FROM (
-    SELECT *, row_number() OVER (PARTITION BY run_id, ingest_id ORDER BY last_line DESC NULLS LAST) AS place FROM raw_run
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY run_id, ingest_id ORDER BY last_line DESC NULLS LAST, end_reason = 'open', ended_at NULLS LAST
+        ) AS place
+    FROM raw_run
 ) AS r
 JOIN current_ingest AS i USING (run_id, ingest_id)
 LEFT JOIN arg AS a ON a.run_id = r.run_id

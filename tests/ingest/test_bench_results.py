@@ -135,3 +135,13 @@ def test_shared_tables(shared: Path) -> None:
         )
         assert len(found) == text.count("Serving Benchmark Result")
     assert counts["27"] >= 2
+
+
+def test_a_benchmark_without_clients_is_not_one_of_a_server() -> None:
+    offline = {
+        "backend": "engine",
+        "successful_requests": 10,
+        "total_latency": 3.0,
+        "output_throughput": 333.0,
+    }
+    assert read_jsonl_line(json.dumps(offline)) is None

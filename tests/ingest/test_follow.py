@@ -149,3 +149,37 @@ def test_a_crash_is_written_though_nothing_follows_it(tmp_path: Path, store: str
             trace.split("] ", 1)[1].rstrip("\n"), 2,
         )  # fmt: skip
         assert opened.rows("SELECT end_reason FROM run") == [("crash",)]
+
+
+def test_what_is_said_of_a_session_is_what_the_whole_log_gives(tmp_path: Path, store: str) -> None:
+    """Whenever it was written in between: counts, what later lines contradict, and where a server ends."""
+    lines = [
+        start(), "[2026-01-29 01:16:01] Cuda graph is disabled because of using torch native attention",
+        *(decode(2 + i, rank=f" TP{rank}") for i in range(4) for rank in (0, 1)),
+        "[2026-01-29 01:16:10] Attention backend not specified. Use fa3 backend by default.",
+        start(11), *(decode(12 + i, rank=f" TP{rank}") for i in range(3) for rank in (0, 1)),
+    ]  # fmt: skip
+    followed, whole = tmp_path / "a.log", tmp_path / "b.log"
+    left = [line + "\n" for line in lines]
+    whole.write_text("".join(left))
+    followed.touch()
+
+    def stop() -> bool:
+        if left:
+            append(followed, left.pop(0))
+        return not left
+
+    follow_log(str(followed), store_target=store, stop=stop, flush_s=0, poll_s=0.001)
+    queries = (
+        "SELECT f.run_id, f.name, f.value FROM fact AS f ORDER BY ALL",
+        "SELECT run_id, end_reason, version_min, version_max, ended_at, last_line FROM run ORDER BY ALL",
+    )
+    with open_store(store) as opened:
+        found = [opened.rows(sql) for sql in queries]
+    with open_store(store, read_only=False) as opened:
+        opened.script("DELETE FROM raw_ingest")
+    ingest_paths([whole], store_target=store)
+    with open_store(store) as opened:
+        assert [opened.rows(sql) for sql in queries] == found
+    assert sorted(v for _, name, v in found[0] if name == "duplicate_rank_lines") == ["3", "4"]
+    assert ("graph.enabled", "false") in [fact[1:] for fact in found[0]]

@@ -1,6 +1,7 @@
 """The version that lines allow, for every version whose lines were measured."""
 
 import csv
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,3 +27,26 @@ def test_every_measured_version_lies_in_its_inferred_range(shared: Path) -> None
         assert high is None or compare_key(version) <= compare_key(high), (version, found[version])
     print(found)
     assert len(found) == 24
+
+
+def test_what_is_left_of_a_log_does_not_exclude_its_version(shared: Path) -> None:
+    """Each batch line alone, and with one start-up line: less is known then, and nothing wrong."""
+    batches: dict[str, list[str]] = {}
+    starts: dict[str, list[str]] = {}
+    with (shared / "formats" / "lines.tsv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["kind"].startswith(("decode_batch", "prefill_batch")):
+                batches.setdefault(row["version"], [""]).append(row["line"])
+            elif row["kind"].startswith(
+                ("cuda_graph_begin", "load_weight_end", "kv_cache", "max_total", "serv")
+            ):
+                starts.setdefault(row["version"], [""]).append(row["line"])
+    wrong = []
+    for version, lines in batches.items():
+        for line, before in product(lines, starts[version]):
+            reader = LogReader()
+            reader.feed(f"{before}\n{line}\n".encode())
+            low, high = infer(reader.sessions[-1]) or ("0", None)
+            if compare_key(version) < compare_key(low) or (high and compare_key(high) < compare_key(version)):
+                wrong.append((version, low, high, line[:60], before[:60]))
+    assert not wrong

@@ -29,6 +29,7 @@ SHIPPED = {
     "journald": wrapped("Jan 29 01:16:05 node0 sglang[4242]: ").encode(),
     "journald around docker": wrapped("Jan 29 01:16:05 node0 dockerd[42]: sglang-1  | ").encode(),
     "ray": wrapped("(SGLangEngine pid=35555, ip=10.0.0.1) ").encode(),
+    "ray, repeated": wrapped("\x1b[36m(SGLangEngine pid=35555)\x1b[0m ", "\x1b[32m [repeated 3x across cluster] (Ray deduplicates logs by default.)\x1b[0m").encode(),  # noqa: E501
     "docker json": "".join(json.dumps({"log": f"{line}\n", "stream": "stderr"}) + "\n" for line in LINES).encode(),  # noqa: E501
     "notebook": "".join(f'      {json.dumps(line + chr(10))},\n' for line in LINES).encode(),
     "invalid utf-8": PLAIN.encode().replace(b"\n", b"\nbroken \xff\xfe bytes\n", 1),
@@ -61,7 +62,16 @@ def test_shipped_log_gives_the_same_rows(
 
 
 @pytest.mark.parametrize(
-    "how", ["crlf", "byte order mark", "colours", "docker compose", "ray", "journald around docker"]
+    "how",
+    [
+        "crlf",
+        "byte order mark",
+        "colours",
+        "docker compose",
+        "ray",
+        "ray, repeated",
+        "journald around docker",
+    ],
 )
 def test_the_same_log_through_a_wrapper_changes_nothing(how: str, ingest: Ingest) -> None:
     first = ingest(PLAIN, "plain.log")[0]
