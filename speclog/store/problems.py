@@ -31,7 +31,8 @@ _LOST = (
     "no connection to the server",
     "SSL SYSCALL",
 )
-_REFUSED = ("permission denied",)
+_FORBIDDEN = ("Permission denied", "Read-only file system")  # by the file system
+_REFUSED = ("permission denied", *_FORBIDDEN)
 _FINAL = (*_REFUSED, "authentication failed", "no password supplied", "does not exist", "No such file")
 _FULL = ("No space left on device", "out of disk space", "Disk quota exceeded")
 _USER = ("ParserException", "BinderException", "CatalogException", "ConversionException", "SyntaxException")
@@ -100,6 +101,10 @@ def translate(error: BaseException, where: object) -> SpeclogError:
     text = first_line(error)
     if is_full(error):
         return StoreError(f"{where}: the disk is full; nothing of this transaction was kept: {text}")
+    if any(known in _essence(error) for known in _FORBIDDEN):
+        return StoreError(
+            f"{where}: nothing of this was kept: {text}; check the permissions of the file and its directory"
+        )
     if is_lost(error):
         return StoreError(f"{where}: the catalog cannot be reached: {text}")
     if is_conflict(error):

@@ -25,6 +25,18 @@ def test_the_catalog_s_own_reason_is_in_the_one_line() -> None:
     )
 
 
+@pytest.mark.parametrize("reason", ["Permission denied", "Read-only file system"])
+def test_a_directory_that_cannot_be_written_is_no_other_writer(reason: str) -> None:
+    """The file may be writable where its directory, into which its log goes, is not: seen at COMMIT."""
+    met = duckdb.TransactionException(
+        f'TransactionContext Error: Failed to commit: Cannot open file "/ro/s.duckdb.wal": {reason}'
+    )
+    assert not problems.is_conflict(met)
+    said = str(problems.translate(met, "/ro/s.duckdb"))
+    assert "conflict" not in said
+    assert said.endswith(f"{reason}; check the permissions of the file and its directory")
+
+
 @pytest.mark.parametrize(
     ("reason", "conflict", "lost"),
     [
