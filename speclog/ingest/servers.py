@@ -80,12 +80,7 @@ class Servers:
 
     def take(self, path: str) -> None:
         """Read a log and give its sessions to their servers."""
-        before = self._newest.get(unrotated(path), self._last)
-        reader = self._read(path, before, goes_on=True)
-        first = reader.sessions[0]
-        if before is not None and not self._goes_on(path, first) and not read_once(path):
-            node_of = None if unrotated(path) in self._newest else self.found[0]
-            reader = self._read(path, node_of, goes_on=False)
+        reader = self._read_as(path, piece=not self.found or unrotated(path) in self._newest)
         sessions = reader.finish()
         if not sessions:
             self.empty.append((path, reader))
@@ -95,6 +90,19 @@ class Servers:
                 continue
             goes_on = session is reader.sessions[0] and self._goes_on(path, session)
             self._give(Part(path, reader, session, goes_on))
+
+    def _read_as(self, path: str, *, piece: bool) -> LogReader:
+        """Read a log as a later piece, or as a node's own; once more if it is the other after all."""
+        reader = self._guess(path, piece=piece)
+        if self.found and self._goes_on(path, reader.sessions[0]) != piece and not read_once(path):
+            reader = self._guess(path, piece=not piece)
+        return reader
+
+    def _guess(self, path: str, *, piece: bool) -> LogReader:
+        known = self._newest.get(unrotated(path))
+        if piece:
+            return self._read(path, known or self._last, goes_on=True)
+        return self._read(path, None if known else self.found[0], goes_on=False)
 
     def _read(self, path: str, server: Server | None, *, goes_on: bool) -> LogReader:
         kept = {} if server is None else {(0, dp_rank): ranks for dp_rank, ranks in server.kept.items()}

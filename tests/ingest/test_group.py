@@ -76,3 +76,15 @@ def test_of_nodes_logs_the_first_server_counts(tmp_path: Path, store: str) -> No
     found = ingest_paths(logs, store_target=store, group=True)
     assert [(s.status, s.windows, len(s.notes)) for s in found] == [("ingested", 1, 1), ("unusable", 0, 0)]
     assert "from line 3 on it is another server's" in found[0].notes[0]
+
+
+def test_each_log_is_read_once(tmp_path: Path, store: str) -> None:
+    """A node's own log begins with a start, a later piece of a rotated one does not."""
+    nodes = [node(tmp_path, f"n{n}", start(n), decode(2, rank=f" DP{n}")) for n in (0, 1)]
+    (tmp_path / "n1.log.1").write_text(start(1) + "\n" + decode(1, rank=" DP1") + "\n")
+    (tmp_path / "n1.log").write_text(decode(3, rank=" DP1") + "\n")
+    logs = [nodes[0], tmp_path / "n1.log.1", nodes[1]]
+    told: list[int] = []
+    (found,) = ingest_paths(logs, store_target=store, group=True, progress=told.append)
+    assert found.windows == 3
+    assert sum(told) == sum(path.stat().st_size for path in logs)
