@@ -6,7 +6,6 @@ import gc
 import io
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from speclog.ingest.sources import BLOCK, LONGEST_LINE, STRETCH, Pool, blocks, open_bytes
 from speclog.ingest.stretch import FileStretches, StreamStretches
+from speclog.threads import taking_turns
 
 if TYPE_CHECKING:
     from speclog.ingest.batches import Parsed
@@ -23,25 +23,16 @@ _WORKERS = 2
 _LARGER = 4
 """How many times larger than `STRETCH` those of a file are whose first one leaves little to be held."""
 
-_SWITCH_S = 0.0005
-"""How long a thread keeps Python's lock from others that wait (5 ms by default).
-
-A worker wants it between any two operations on arrays; behind a thread that runs Python it would wait longer
-for it than the operation takes.
-"""
-
 
 @contextmanager
 def _sharing() -> Iterator[None]:
-    """Python's lock given up sooner, and what is there by now not looked through for garbage again."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_S)
+    """Threads take turns often, and what is there by now is not looked through for garbage again."""
     gc.freeze()
     try:
-        yield
+        with taking_turns():
+            yield
     finally:
         gc.unfreeze()
-        sys.setswitchinterval(before)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speclog.errors import UsageError
+from speclog.threads import taking_turns
 
 if TYPE_CHECKING:
     from speclog.report.model import Report
@@ -85,7 +86,11 @@ def report_text(
     if fmt not in FORMATS:
         raise UsageError(f"{fmt}: no such format; one of {', '.join(FORMATS)}")
     # Loading what makes a page takes as long as the tables that DuckDB makes meanwhile, outside of Python.
-    with ThreadPoolExecutor(1, thread_name_prefix="imports") as loader, progress.progress_bar() as step:
+    with (
+        taking_turns(),
+        ThreadPoolExecutor(1, thread_name_prefix="imports") as loader,
+        progress.progress_bar() as step,
+    ):
         loading = loader.submit(_load)
         loader.submit(_load_libraries)
 
