@@ -1,8 +1,11 @@
 -- comparison_group: the verdicts of view comparison, by groups of pairs that are alike in all that decides. Grain: (candidates, baselines),
 -- two lists of run_ids; each candidate of a row is judged against each baseline of it, and no pair is in two rows.
 -- Inputs: arm, factor_value, factor_entry, entailed_rule. Not in it: impossible_pair and annotations, which are looked up by pair.
--- Method: factors with one value all over the store decide nothing; runs alike in the others form a configuration; each pair of values is
--- judged once, each pair of configurations takes its verdict from those. comparison_factor judges the same pairs row by row.
+-- Method: factors with one value all over the store decide nothing; runs alike in the others form a configuration; each pair of values
+-- (sides) is judged once, each pair of configurations takes its verdict from those. What says the same of every pair is said once
+-- (constant); what a pair holds equal is what its candidate has (own), corrected where the baseline is not the same (more): so only
+-- sides that differ or decide are joined, for a store whose thousand runs all differ has a quarter of a million pairs.
+-- comparison_factor judges the same pairs row by row.
 CREATE OR REPLACE VIEW comparison_group AS
 WITH runs AS MATERIALIZED (
     SELECT * FROM arm WHERE speculative IS NOT NULL
@@ -44,8 +47,11 @@ told AS MATERIALIZED (
     FROM runs AS r CROSS JOIN telling AS t LEFT JOIN value AS v ON v.run_id = r.run_id AND v.name = t.name
 ),
 configured AS MATERIALIZED (
-    SELECT run_id, any_value(speculative) AS speculative, md5(string_agg(norm || chr(1) || version, chr(2) ORDER BY name)) AS configuration
-    FROM told GROUP BY run_id
+    SELECT run_id, speculative, dense_rank() OVER (ORDER BY alike) AS configuration
+    FROM (
+        SELECT run_id, any_value(speculative) AS speculative, md5(string_agg(norm || chr(1) || version, chr(2) ORDER BY name)) AS alike
+        FROM told GROUP BY run_id
+    )
 ),
 configuration AS MATERIALIZED (
     SELECT c.configuration, t.speculative, t.name, t.norm, t.version
@@ -53,11 +59,23 @@ configuration AS MATERIALIZED (
     JOIN told AS t USING (run_id)
 ),
 side AS MATERIALIZED (
-    SELECT DISTINCT speculative, name, norm, version FROM configuration
+    SELECT row_number() OVER () AS side_no, * FROM (SELECT DISTINCT speculative, name, norm, version FROM configuration)
+),
+placed AS MATERIALIZED (
+    SELECT c.configuration, c.speculative, s.side_no FROM configuration AS c JOIN side AS s USING (speculative, name, norm, version)
+),
+own AS MATERIALIZED (
+    SELECT side_no, CAST(md5_number_lower(name || '=' || norm) AS HUGEINT) AS code FROM side
+),
+own_held AS (
+    SELECT p.configuration, sum(o.code) AS held FROM placed AS p JOIN own AS o USING (side_no) WHERE p.speculative GROUP BY p.configuration
+),
+varying AS (
+    SELECT name FROM side GROUP BY name HAVING count(*) FILTER (speculative) > 1 OR count(*) FILTER (NOT speculative) > 1
 ),
 met AS MATERIALIZED (
     SELECT
-        t.* EXCLUDE (place, pick, mend, about), c.norm AS c_norm, c.version, b.norm AS b_norm, b.version AS b_version,
+        t.* EXCLUDE (place, pick, mend, about), c.norm AS c_norm, c.version, b.norm AS b_norm, c.side_no AS c_side, b.side_no AS b_side,
         factor_differs(t.how, t.tolerance, nullif(c.norm, ''), nullif(b.norm, '')) AS differs,
         coalesce(regexp_full_match(c.norm, t.doubtful) OR regexp_full_match(b.norm, t.doubtful), false) AS bad
     FROM side AS c JOIN side AS b ON b.name = c.name AND c.speculative AND NOT b.speculative JOIN telling AS t ON t.name = c.name
@@ -72,29 +90,37 @@ ruled AS (
 ),
 outcome AS MATERIALIZED (
     SELECT
-        m.name, m.c_norm, m.version, m.b_norm, m.b_version, m.differs, m.how, r.name IS NOT NULL AS entailed,
+        m.name, m.c_norm, m.b_norm, m.c_side, m.b_side, m.differs, r.name IS NOT NULL AS entailed,
         factor_class(m.class, m.differs, r.name IS NOT NULL) AS class,
         factor_does(factor_class(m.class, m.differs, r.name IS NOT NULL), m.effect, m.otherwise, m.required, m.differs, m.bad) AS does
     FROM met AS m LEFT JOIN ruled AS r USING (name, c_norm, version, b_norm)
 ),
 effect AS MATERIALIZED (
     SELECT
-        name, class, does, c_norm, version, b_norm, b_version, entailed AND differs AS entailed,
-        CASE WHEN NOT differs THEN CAST(md5_number_lower(name || '=' || least(c_norm, b_norm)) AS HUGEINT) END AS code,
-        CASE WHEN does IS NOT NULL THEN dense_rank() OVER (ORDER BY does IS NULL, does, class, name) END AS effect_no
-    FROM outcome WHERE does IS NOT NULL OR NOT differs OR (entailed AND differs)
+        o.name, o.class, o.does, o.c_side, o.b_side, o.entailed AND o.differs AS entailed,
+        o.name IN (SELECT name FROM varying) AS varies,
+        CASE WHEN NOT o.differs THEN CAST(md5_number_lower(o.name || '=' || least(o.c_norm, o.b_norm)) AS HUGEINT) ELSE 0 END - c.code AS more,
+        CASE WHEN o.does IS NOT NULL THEN dense_rank() OVER (ORDER BY o.does IS NULL, o.does, o.class, o.name) END AS effect_no
+    FROM outcome AS o JOIN own AS c ON c.side_no = o.c_side
+    WHERE o.does IS NOT NULL OR o.differs IS DISTINCT FROM false OR o.c_norm <> o.b_norm
 ),
 summed AS MATERIALIZED (
     SELECT
         c.configuration AS cc, b.configuration AS bc,
-        list_sort(list(e.effect_no) FILTER (e.effect_no IS NOT NULL)) AS effects,
+        coalesce(list_sort(list(e.effect_no) FILTER (e.effect_no IS NOT NULL)), []) AS effects,
         count(*) FILTER (e.entailed) AS n_entailed,
-        coalesce(sum(e.code), 0) AS held
-    FROM configuration AS c
-    JOIN effect AS e ON e.name = c.name AND e.c_norm = c.norm AND e.version = c.version
-    JOIN configuration AS b ON b.name = e.name AND b.norm = e.b_norm AND b.version = e.b_version
-    WHERE c.speculative AND NOT b.speculative
+        sum(e.more) AS more
+    FROM placed AS c
+    JOIN effect AS e ON e.c_side = c.side_no AND e.varies
+    JOIN placed AS b ON b.side_no = e.b_side
     GROUP BY c.configuration, b.configuration
+),
+constant AS MATERIALIZED (
+    SELECT
+        coalesce(list(effect_no) FILTER (effect_no IS NOT NULL), []) AS effects,
+        count(*) FILTER (entailed) AS n_entailed,
+        coalesce(sum(more), 0) AS more
+    FROM effect WHERE NOT varies
 ),
 effect_text AS MATERIALIZED (
     SELECT effect_no, any_value(name) AS name, any_value(class) AS class, any_value(does) AS does FROM effect
@@ -102,7 +128,10 @@ effect_text AS MATERIALIZED (
 ),
 member AS (
     SELECT s.effects, t.does, t.class, t.name
-    FROM (SELECT effects, unnest(effects) AS effect_no FROM (SELECT DISTINCT effects FROM summed WHERE effects IS NOT NULL)) AS s
+    FROM (
+        SELECT effects, unnest(list_concat(effects, (SELECT effects FROM constant))) AS effect_no
+        FROM (SELECT DISTINCT effects FROM summed UNION SELECT CAST([] AS BIGINT[]))
+    ) AS s
     JOIN effect_text AS t USING (effect_no)
 ),
 grouped AS (
@@ -129,12 +158,14 @@ SELECT
     b.members AS baselines,
     CAST(coalesce(w.n_confounders, 0) AS INTEGER) AS n_confounders,
     CAST(coalesce(w.n_unknown, 0) AS INTEGER) AS n_unknown,
-    CAST(coalesce(s.n_entailed, 0) AS INTEGER) AS n_entailed,
+    CAST(coalesce(s.n_entailed, 0) + always.n_entailed AS INTEGER) AS n_entailed,
     coalesce(w.reasons, []) AS reasons,
     coalesce(w.caveats, []) AS caveats,
-    substr(md5(CAST(coalesce(s.held, 0) + coalesce(h.held, 0) AS VARCHAR)), 1, 12) AS contract_hash
+    substr(md5(CAST(coalesce(o.held, 0) + coalesce(s.more, 0) + always.more + coalesce(h.held, 0) AS VARCHAR)), 1, 12) AS contract_hash
 FROM kind AS c
 JOIN kind AS b ON b.engine = c.engine AND c.speculative AND NOT b.speculative
+CROSS JOIN constant AS always
+LEFT JOIN own_held AS o ON o.configuration = c.configuration
 LEFT JOIN summed AS s ON s.cc = c.configuration AND s.bc = b.configuration
-LEFT JOIN worded AS w ON w.effects = s.effects
+LEFT JOIN worded AS w ON w.effects = coalesce(s.effects, [])
 LEFT JOIN held_both AS h ON h.c_held = c.held AND h.b_held = b.held;

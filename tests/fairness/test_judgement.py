@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,11 @@ from tests.fairness.build import Made, baseline, candidate
 pytestmark = pytest.mark.slow
 Stores = Callable[..., Store]
 
+AS_PLAIN: dict[str, Any] = {
+    "args": {"max_running_requests": None, "cuda_graph_bs": [1, 2, 4, 8]},
+    "facts": {"kv_tokens": 560916, "max_running_requests": 4096},
+    "levels": (),
+}
 CASES = {
     "equal": (candidate(), baseline(), "fair"),
     "nccl": (candidate(env={"NCCL_PROTO": "LL"}), baseline(), "unfair"),
@@ -21,6 +27,8 @@ CASES = {
     "noise": (candidate(args={"port": 1, "random_seed": 7}), baseline(), "fair"),
     "never served": (candidate(), baseline(served=False), "unproven"),
     "impossible": (candidate(round_ms=3.0), baseline(), "unfair"),
+    # in all that decides, to the letter
+    "configured alike": (candidate(**AS_PLAIN), baseline(levels=()), "fair"),
 }
 
 
