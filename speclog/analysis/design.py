@@ -95,7 +95,8 @@ side AS MATERIALIZED (
 ),
 met AS (
     SELECT
-        e.*, a.norm AS a_norm, b.norm AS b_norm,
+        e.* REPLACE (factor_required(e.required, e.once_set, a.norm, b.norm) AS required),
+        a.norm AS a_norm, b.norm AS b_norm,
         factor_differs(e.how, e.tolerance, a.norm, b.norm) AS differs,
         coalesce(regexp_full_match(a.norm, e.doubtful), false)
             OR coalesce(regexp_full_match(b.norm, e.doubtful), false) AS bad

@@ -31,14 +31,15 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "required": bool,
     "needs": str, "effect": str, "better": str, "doubtful": str, "otherwise": str, "mend": str,
     "versions": str, "about": str, "source": str, "spec_value": str, "plain_value": str, "order": str,
-    "within": (int, float), "since": str, "before": str, "cost": str,
+    "within": (int, float), "tree": bool, "since": str, "before": str, "cost": str,
 }  # fmt: skip
 FACTOR_KEYS = (
     "keys", "class", "compare", "tolerance", "pick", "required", "needs", "effect", "better", "doubtful",
     "otherwise", "mend", "versions", "about", "source",
 )  # fmt: skip
 ENTAILED_KEYS = (
-    "keys", "spec_value", "plain_value", "order", "within", "since", "before", "cost", "about", "source",
+    "keys", "spec_value", "plain_value", "order", "within", "tree", "since", "before", "cost", "about",
+    "source",
 )  # fmt: skip
 _REGEXES = ("doubtful", "spec_value", "plain_value")
 _NAME = re.compile(r"(arg|env|fact|measure)\.[A-Za-z0-9_.*?\[\]-]+")

@@ -2,7 +2,7 @@
 -- Grain: (candidate, baseline, name). Inputs: pairs, factor_value, factor_entry, arm, entailed_rule. View factor_pair says what the columns are.
 CREATE OR REPLACE MACRO factor_pair_of(pairs) AS TABLE
 WITH side AS MATERIALIZED (
-    SELECT run_id, speculative, version FROM arm
+    SELECT run_id, speculative, version, tree FROM arm
 ),
 known AS MATERIALIZED (
     SELECT run_id, name, value, source, line_no FROM factor_value
@@ -16,7 +16,8 @@ rule AS MATERIALIZED (
 pair AS (
     SELECT
         c.run_id AS candidate, b.run_id AS baseline, c.speculative AS c_spec, b.speculative AS b_spec,
-        CASE WHEN c.speculative THEN c.version ELSE b.version END AS version
+        CASE WHEN c.speculative THEN c.version ELSE b.version END AS version,
+        CASE WHEN c.speculative THEN c.tree ELSE b.tree END AS tree
     FROM query_table(pairs) AS w JOIN side AS c ON c.run_id = w.candidate JOIN side AS b ON b.run_id = w.baseline
 ),
 sided AS (
@@ -29,6 +30,7 @@ sided AS (
 paired AS (
     SELECT
         candidate, baseline, name, any_value(c_spec) AS c_spec, any_value(b_spec) AS b_spec, any_value(version) AS version,
+        any_value(tree) AS tree,
         max(value) FILTER (mine) AS candidate_value, max(value) FILTER (NOT mine) AS baseline_value,
         max(source) FILTER (mine) AS candidate_source, max(source) FILTER (NOT mine) AS baseline_source,
         max(line_no) FILTER (mine) AS candidate_line, max(line_no) FILTER (NOT mine) AS baseline_line
@@ -42,7 +44,8 @@ normal AS (
 ),
 differing AS (
     SELECT
-        *, factor_differs(how, tolerance, c_norm, b_norm) AS differs,
+        * REPLACE (factor_required(required, once_set, c_norm, b_norm) AS required),
+        factor_differs(how, tolerance, c_norm, b_norm) AS differs,
         coalesce(regexp_full_match(c_norm, doubtful), false) OR coalesce(regexp_full_match(b_norm, doubtful), false) AS bad
     FROM normal
 ),
@@ -51,8 +54,8 @@ entailed AS (
     FROM differing AS d JOIN rule AS r
         ON r.name = d.name AND d.differs AND d.c_spec <> d.b_spec
         AND entailed_by_rule(
-            CASE WHEN d.c_spec THEN d.c_norm ELSE d.b_norm END, CASE WHEN d.c_spec THEN d.b_norm ELSE d.c_norm END, d.version,
-            r.spec_value, r.plain_value, r.direction, r.within, r.since, r.before
+            CASE WHEN d.c_spec THEN d.c_norm ELSE d.b_norm END, CASE WHEN d.c_spec THEN d.b_norm ELSE d.c_norm END, d.version, d.tree,
+            r.spec_value, r.plain_value, r.direction, r.within, r.tree, r.since, r.before
         )
     GROUP BY d.candidate, d.baseline, d.name
 ),

@@ -2,5 +2,5 @@
 CREATE OR REPLACE VIEW entailed_rule AS
 SELECT
     place, unnest(keys) AS name, spec_value, plain_value, "order" AS direction, CAST(within AS DOUBLE) AS within,
-    CAST(since AS VARCHAR) AS since, CAST(before AS VARCHAR) AS before, cost, about, "source"
+    coalesce(CAST(tree AS BOOLEAN), false) AS tree, CAST(since AS VARCHAR) AS since, CAST(before AS VARCHAR) AS before, cost, about, "source"
 FROM catalogue_entailed;

@@ -23,7 +23,10 @@ telling AS MATERIALIZED (
     SELECT e.*
     FROM entry AS e LEFT JOIN spread AS s USING (name)
     WHERE e.class NOT IN ('noise', 'treatment')
-        AND (s.low <> s.high OR e.doubtful IS NOT NULL OR (e.required AND coalesce(s.n, 0) < (SELECT count(*) FROM runs)))
+        AND (
+            s.low <> s.high OR e.doubtful IS NOT NULL
+            OR ((e.required OR (e.once_set AND s.low <> '(unset)')) AND coalesce(s.n, 0) < (SELECT count(*) FROM runs))
+        )
 ),
 single AS MATERIALIZED (
     SELECT s.name, CAST(md5_number_lower(s.name || '=' || factor_norm(e.how, e.pick, s.low)) AS HUGEINT) AS code
@@ -43,26 +46,27 @@ held_both AS MATERIALIZED (
 told AS MATERIALIZED (
     SELECT
         r.run_id, r.speculative, t.name, coalesce(factor_norm(t.how, t.pick, v.value), '') AS norm,
-        CASE WHEN t.name IN (SELECT name FROM entailed_rule) THEN coalesce(r.version, '') ELSE '' END AS version
+        CASE WHEN t.name IN (SELECT name FROM entailed_rule) THEN coalesce(r.version, '') ELSE '' END AS version,
+        r.tree AND t.name IN (SELECT name FROM entailed_rule WHERE tree) AS tree
     FROM runs AS r CROSS JOIN telling AS t LEFT JOIN value AS v ON v.run_id = r.run_id AND v.name = t.name
 ),
 configured AS MATERIALIZED (
     SELECT run_id, speculative, dense_rank() OVER (ORDER BY alike) AS configuration
     FROM (
-        SELECT run_id, any_value(speculative) AS speculative, md5(string_agg(norm || chr(1) || version, chr(2) ORDER BY name)) AS alike
+        SELECT run_id, any_value(speculative) AS speculative, md5(string_agg(norm || chr(1) || version || chr(1) || tree, chr(2) ORDER BY name)) AS alike
         FROM told GROUP BY run_id
     )
 ),
 configuration AS MATERIALIZED (
-    SELECT c.configuration, t.speculative, t.name, t.norm, t.version
+    SELECT c.configuration, t.speculative, t.name, t.norm, t.version, t.tree
     FROM (SELECT configuration, min(run_id) AS run_id FROM configured GROUP BY configuration, speculative) AS c
     JOIN told AS t USING (run_id)
 ),
 side AS MATERIALIZED (
-    SELECT row_number() OVER () AS side_no, * FROM (SELECT DISTINCT speculative, name, norm, version FROM configuration)
+    SELECT row_number() OVER () AS side_no, * FROM (SELECT DISTINCT speculative, name, norm, version, tree FROM configuration)
 ),
 placed AS MATERIALIZED (
-    SELECT c.configuration, c.speculative, s.side_no FROM configuration AS c JOIN side AS s USING (speculative, name, norm, version)
+    SELECT c.configuration, c.speculative, s.side_no FROM configuration AS c JOIN side AS s USING (speculative, name, norm, version, tree)
 ),
 own AS MATERIALIZED (
     SELECT side_no, CAST(md5_number_lower(name || '=' || norm) AS HUGEINT) AS code FROM side
@@ -75,17 +79,20 @@ varying AS (
 ),
 met AS MATERIALIZED (
     SELECT
-        t.* EXCLUDE (place, pick, mend, about), c.norm AS c_norm, c.version, b.norm AS b_norm, c.side_no AS c_side, b.side_no AS b_side,
+        t.* EXCLUDE (place, pick, mend, about)
+            REPLACE (factor_required(t.required, t.once_set, nullif(c.norm, ''), nullif(b.norm, '')) AS required),
+        c.norm AS c_norm, c.version, c.tree, b.norm AS b_norm, c.side_no AS c_side, b.side_no AS b_side,
         factor_differs(t.how, t.tolerance, nullif(c.norm, ''), nullif(b.norm, '')) AS differs,
         coalesce(regexp_full_match(c.norm, t.doubtful) OR regexp_full_match(b.norm, t.doubtful), false) AS bad
     FROM side AS c JOIN side AS b ON b.name = c.name AND c.speculative AND NOT b.speculative JOIN telling AS t ON t.name = c.name
 ),
 ruled AS (
-    SELECT DISTINCT m.name, m.c_norm, m.version, m.b_norm
+    SELECT DISTINCT m.name, m.c_norm, m.version, m.tree, m.b_norm
     FROM met AS m JOIN entailed_rule AS r
         ON r.name = m.name AND m.differs
         AND entailed_by_rule(
-            m.c_norm, m.b_norm, nullif(m.version, ''), r.spec_value, r.plain_value, r.direction, r.within, r.since, r.before
+            m.c_norm, m.b_norm, nullif(m.version, ''), m.tree, r.spec_value, r.plain_value, r.direction, r.within, r.tree, r.since,
+            r.before
         )
 ),
 outcome AS MATERIALIZED (
@@ -93,7 +100,7 @@ outcome AS MATERIALIZED (
         m.name, m.c_norm, m.b_norm, m.c_side, m.b_side, m.differs, r.name IS NOT NULL AS entailed,
         factor_class(m.class, m.differs, r.name IS NOT NULL) AS class,
         factor_does(factor_class(m.class, m.differs, r.name IS NOT NULL), m.effect, m.otherwise, m.required, m.differs, m.bad) AS does
-    FROM met AS m LEFT JOIN ruled AS r USING (name, c_norm, version, b_norm)
+    FROM met AS m LEFT JOIN ruled AS r USING (name, c_norm, version, tree, b_norm)
 ),
 effect AS MATERIALIZED (
     SELECT

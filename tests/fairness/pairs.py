@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.fairness.build import Made, baseline, candidate
+from tests.fairness.build import PREFIXES, Made, baseline, candidate
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,15 @@ class Labelled:
 
 def built() -> list[Labelled]:
     """Every built pair, with run names that are unique over the whole set."""
-    made = [*_one_confounder(), *_entailed(), *_noise(), *_unknown(), *_measurement(), *_several()]
+    made = [
+        *_one_confounder(),
+        *_entailed(),
+        *_not_entailed(),
+        *_noise(),
+        *_unknown(),
+        *_measurement(),
+        *_several(),
+    ]
     made += [_swap(pair) for pair in made if pair.name in _SWAPPED]
     return [_named(number, pair) for number, pair in enumerate(made)]
 
@@ -208,7 +216,41 @@ def _entailed() -> list[Labelled]:
             _b(args={"page_size": 64}),
             "fair",
         ),
+        Labelled(
+            "entailed only",
+            "another attention backend under a draft tree",
+            _c(args={"attention_backend": "fa4", "speculative_eagle_topk": 4}),
+            _b(args={"attention_backend": "trtllm_mha"}),
+            "fair",
+        ),
         Labelled("entailed only", "two steps", _c(args={"speculative_num_steps": 2}, tau=1.8), _b(), "fair"),
+    ]
+
+
+def _not_entailed() -> list[Labelled]:
+    """SGLang makes these differences of a draft tree only, and the candidate drafts a chain (topk 1)."""
+    return [
+        Labelled(
+            "not entailed",
+            "pages of one token",
+            _c(args={"page_size": 1}),
+            _b(args={"page_size": 64}),
+            "unfair",
+        ),
+        Labelled(
+            "not entailed",
+            "another attention backend",
+            _c(args={"attention_backend": "fa4"}),
+            _b(args={"attention_backend": "trtllm_mha"}),
+            "unfair",
+        ),
+        Labelled(
+            "not entailed",
+            "pages of one token, topk unknown",
+            _c(args={"page_size": 1, "speculative_eagle_topk": None}),
+            _b(args={"page_size": 64}),
+            "unfair",
+        ),
     ]
 
 
@@ -262,7 +304,14 @@ def _unknown() -> list[Labelled]:
         "fact.workload.output_len",
     )
     path = {"NCCL_TOPO_FILE": "/etc/topo.xml"}
+    preload = {"LD_PRELOAD": "libtcmalloc.so"}
+    wider = (*PREFIXES, "LD_PRELOAD")
     return [
+        Labelled(
+            "unknown", "a variable only one record covers", _c(env=preload, prefixes=wider), _b(), "unproven"
+        ),
+        Labelled("unknown", "a variable that nobody listed", _c(), _b(env={"MY_KERNEL": "1"}), "unproven"),
+        Labelled("noise only", "a variable unset in the wider record", _c(prefixes=wider), _b(), "fair"),
         *(Labelled("unknown", f"{name} unknown", _c(drop=[name]), _b(), "unproven") for name in dropped),
         Labelled("unknown", "no environment recorded", _c(prefixes=()), _b(prefixes=()), "unproven"),
         Labelled("unknown", "environment of one arm", _c(), _b(prefixes=()), "unproven"),

@@ -26,6 +26,13 @@ CASES = {
     "unlisted": (candidate(args={"brand_new_option": 3}), baseline(args={"brand_new_option": 4}), "unproven"),
     "noise": (candidate(args={"port": 1, "random_seed": 7}), baseline(), "fair"),
     "never served": (candidate(), baseline(served=False), "unproven"),
+    "page of a chain": (candidate(args={"page_size": 1}), baseline(args={"page_size": 64}), "unfair"),
+    "page of a tree": (
+        candidate(args={"page_size": 1, "speculative_eagle_topk": 4}),
+        baseline(args={"page_size": 64}),
+        "fair",
+    ),
+    "preload": (candidate(env={"LD_PRELOAD": "a.so"}), baseline(), "unproven"),
     "impossible": (candidate(round_ms=3.0), baseline(), "unfair"),
     # in all that decides, to the letter
     "configured alike": (candidate(**AS_PLAIN), baseline(levels=()), "fair"),
@@ -65,3 +72,16 @@ def test_a_file_behind_a_path_is_equal_only_by_its_hash(store_of: Stores) -> Non
     assert verdict(path, path) == "unproven"
     assert verdict(hashed, hashed) == "fair"
     assert verdict(hashed, other) == "unfair"
+
+
+def test_a_cap_is_entailed_only_where_sglang_set_it(store_of: Stores) -> None:
+    """48 against no cap is SGLang's doing; against 16, set by hand, it is said as a caveat."""
+    capped = baseline("capped", args={"max_running_requests": 16}, facts={"max_running_requests": 16})
+    store = store_of(candidate(), baseline(), capped)
+    sql = """
+        SELECT b.name, list(DISTINCT f.class)
+        FROM comparison_factor AS f JOIN arm AS b ON b.run_id = f.baseline
+        WHERE f.name GLOB '*.max_running_requests' GROUP BY b.name ORDER BY b.name
+    """
+    assert store.rows(sql) == [("base", ["entailed"]), ("capped", ["server"])]
+    assert store.rows("SELECT len(caveats) FROM comparison ORDER BY baseline_name") == [(0,), (1,)]
