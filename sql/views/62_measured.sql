@@ -9,7 +9,12 @@ windows AS (
         run_id, batch_size, CAST(sum(n) AS BIGINT) AS n, CAST(sum(graphs) AS BIGINT) AS graphs,
         CAST(sum(graph_known) AS BIGINT) AS graph_known, CAST(sum(queueing) AS BIGINT) AS queueing,
         CAST(sum(retracting) AS BIGINT) AS retracting, sum(accept_sum) / nullif(sum(accept_n), 0) AS tau, min(line_no) AS line_no
-    FROM rank_level GROUP BY run_id, batch_size
+    FROM (
+        -- Of a pipeline one rank: each prints every window.
+        SELECT * FROM rank_level
+        QUALIFY coalesce(pp_rank, 0) = min(coalesce(pp_rank, 0)) OVER (PARTITION BY run_id, coalesce(dp_rank, 0))
+    )
+    GROUP BY run_id, batch_size
 ),
 whole AS MATERIALIZED (
     SELECT
