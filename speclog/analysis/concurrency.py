@@ -53,10 +53,10 @@ def unequal(candidate: Side, baseline: Side, *, confidence: float = 0.95) -> pl.
     """Speedup at the candidate's batch sizes that the baseline never ran, by interpolating the baseline.
 
     A plain step at batch size b lies between those at the nearest measured sizes on either side, both read
-    at the candidate's context; the estimate is linear in b, the interval spans both ends and their own
-    intervals. Raw throughputs are never divided. Columns: batch_size, context, between (the two sizes),
-    t_spec_ms, t_base_ms, tau, tau_star, speedup, speedup_lo, speedup_hi, refused (outside the measured
-    sizes or contexts).
+    at the candidate's context, with CUDA graphs where the candidate had them; the estimate is linear in b,
+    the interval spans both ends and their own intervals. Raw throughputs are never divided. Columns:
+    batch_size, context, between (the two sizes), t_spec_ms, t_base_ms, tau, tau_star, speedup, speedup_lo,
+    speedup_hi, refused (outside the measured sizes or contexts, or no neighbour of the kind).
     """
     import polars as pl
 
@@ -84,14 +84,27 @@ def _interpolated(candidate: Side, baseline: Side, size: int, confidence: float)
     theirs = [arm_at(end, part.mean_context) if end else None for end in ends]
     low, high = theirs
     if mine is None or low is None or high is None or part.n < 2:
-        return {"batch_size": size, "refused": "the baseline's neighbours do not cover this context"}
+        return {"batch_size": size, "refused": _uncovered(baseline, [below[-1], above[0]], part)}
     share = (size - below[-1]) / (above[0] - below[-1])
     return _estimated(size, part.mean_context, [below[-1], above[0]], mine, (low, high), share, confidence)
 
 
 def _covering(parts: list[Part], part: Part) -> Part | None:
-    covering = [p for p in parts if p.context_min <= part.mean_context <= p.context_max and p.n > 1]
-    return max(covering, key=lambda found: found.n, default=None)
+    """The neighbour's part at this context: with graphs as the candidate, mixed as it if there is such."""
+    alike = [p for p in _at_context(parts, part) if p.eager == part.eager]
+    return max(alike, key=lambda found: (found.mixed == part.mixed, found.n), default=None)
+
+
+def _at_context(parts: list[Part], part: Part) -> list[Part]:
+    return [p for p in parts if p.context_min <= part.mean_context <= p.context_max and p.n > 1]
+
+
+def _uncovered(baseline: Side, sizes: list[int], part: Part) -> str:
+    """Why a neighbour has nothing to read the step off."""
+    if all(_at_context(baseline.at(size), part) for size in sizes) and part.n > 1:
+        theirs, mine = ("with", "without") if part.eager else ("without", "with")
+        return f"a neighbour of the baseline ran {theirs} CUDA graphs there, the candidate {mine} them"
+    return "the baseline's neighbours do not cover this context"
 
 
 def _estimated(

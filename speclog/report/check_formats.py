@@ -19,17 +19,21 @@ def regression_text(row: Row) -> str:
     if row["why_not"]:
         return f"against {row['against']}: not judged, {row['why_not']}"
     what = "its baseline" if row["against"] == "baseline" else "before"
-    word = "slower than" if row["regressed"] else "level with" if _level(row) else "not slower than"
     span = numbers.percent_between(row["low"], row["high"])
     since = f"; since then changed: {', '.join(row['since'])}" if row["since"] else ""
     return (
-        f"{word} {what} ({', '.join(row['run_names'])}) at batch {row['batch_size']}, context "
+        f"{_standing(row)} {what} ({', '.join(row['run_names'])}) at batch {row['batch_size']}, context "
         f"{numbers.fixed(row['context'], 0)}: {numbers.percent(row['ratio'])} ({span}, {row['kind']}){since}"
     )
 
 
-def _level(row: Row) -> bool:
-    return bool(row["low"] <= 1 <= row["high"])
+def _standing(row: Row) -> str:
+    """What the whole interval of a ratio says."""
+    if row["low"] <= 1 <= row["high"]:
+        return "level with"
+    if row["low"] > 1:
+        return "faster than"
+    return "slower than" if row["regressed"] else "slower, within the threshold, than"
 
 
 def notes(one: Checked) -> Iterator[str]:

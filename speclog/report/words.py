@@ -155,9 +155,8 @@ def margin(level: Level) -> str:
     return f"margin {numbers.signed_with_span(level.margin_tokens, *ends)} tokens at batch {level.batch_size}"
 
 
-def seeming(pair: Pair) -> str:
+def seeming(level: Level | None) -> str:
     """What the naive ratio of throughputs would make one say: ``seems to lose 21 %``."""
-    level = next((level for level in pair.levels if level.naive_speedup is not None), None)
     if level is None or level.naive_speedup is None:
         return "has no naive number"
     change = 100 * (level.naive_speedup - 1)
@@ -212,19 +211,31 @@ def change(section: Section) -> str:
     naive, fair = section.naive, section.fair
     if naive is None:
         return ""
-    said = f"Against {naive.baseline.name} {section.run.name} {seeming(naive)}"
+    level = fair.main_level if fair is not None else None
+    quoted = _quoted(naive, level)
+    apart = quoted is not None and level is not None and quoted.batch_size != level.batch_size
+    where = f" at batch {quoted.batch_size}" if apart and quoted is not None else ""
+    said = f"Against {naive.baseline.name} {section.run.name} {seeming(quoted)}{where}"
     cause = f"{verdict_word(naive.verdict).lower()}: {reason(naive)}"
-    if fair is None or fair.main_level is None:
+    if level is None:
         return f"{said} ({cause}); what it does on equal terms is not proven by this store."
-    first = next((level.naive_speedup for level in naive.levels if level.naive_speedup is not None), None)
-    level = fair.main_level
-    if first is None or level.speedup is None:
+    if quoted is None or quoted.naive_speedup is None or level.speedup is None:
         return f"{said} ({cause})."
-    turned = (first - 1) * (level.speedup - 1) < 0
+    turned = (quoted.naive_speedup - 1) * (level.speedup - 1) < 0 and not (apart or level.tie)
     if naive.verdict == "fair" and not turned:
         return ""
-    turn = "the conclusion turns round" if turned else "the size changes"
+    if apart:  # two batch sizes say nothing of each other
+        return f"{said} ({cause}); on equal terms, at batch {level.batch_size}, it {outcome(level)}."
+    open_now = "no difference is proven" if level.tie else "the size changes"
+    turn = "the conclusion turns round" if turned else open_now
     return f"{said} ({cause}); on equal terms it {outcome(level)}: {turn}."
+
+
+def _quoted(naive: Pair, level: Level | None) -> Level | None:
+    """The level whose naive ratio is quoted: of the batch size that is spoken of, else the smallest."""
+    known = [one for one in naive.levels if one.naive_speedup is not None]
+    same = (one for one in known if level is not None and one.batch_size == level.batch_size)
+    return next(same, known[0] if known else None)
 
 
 def together(factors: Sequence[Factor]) -> str:

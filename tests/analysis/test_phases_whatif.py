@@ -288,6 +288,28 @@ def test_unequal_concurrency_interpolates_the_baseline_or_refuses(new_store: Mak
     assert "outside the baseline's batch sizes (1, 8)" in sixteen["refused"]
 
 
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_size_with_graphs_is_not_read_between_one_with_and_one_without(
+    new_store: Make, eager: bool
+) -> None:
+    """A baseline that captured up to batch 4 ran batch 8 without graphs: no number comes from that step."""
+    plain = [window(1, x, 4.0, 1.0) for x in CONTEXTS]
+    plain += [window(8, x, 19.0, 1.0, graph=not eager) for x in CONTEXTS]
+    spec = [window(4, x, 7.0, 2.0) for x in CONTEXTS]
+    store = new_store(
+        frames("base", with_starts(plain), speculative=False),
+        frames("spec", with_starts(spec), speculative=True),
+    )
+    (row,) = unequal(Side([decode(store, "spec")]), Side([decode(store, "base")])).iter_rows(named=True)
+    if not eager:
+        assert row["t_base_ms"] == pytest.approx(4.0 + 3 / 7 * 15.0)
+        return
+    assert row["speedup"] is None
+    assert (
+        row["refused"] == "a neighbour of the baseline ran without CUDA graphs there, the candidate with them"
+    )
+
+
 def ab_lines(overhead: float, count: int = 8) -> pl.DataFrame:
     """On windows at contexts 100, 300, ... and off windows between, a round growing with context."""
     rows = []

@@ -91,6 +91,15 @@ def test_a_per_cent_is_no_regression_and_another_workload_is_no_earlier_run(stor
         assert "not known to be of the same" in str(rows(named, "earlier")[0]["why_not"])
     again = one(store, new, before=[FAST.run_id])
     assert rows(again, "earlier")[0]["run_names"] == ["fast"]
+    slower = rows(again, "earlier")[0]
+    assert slower["high"] < 1
+    assert check_formats.regression_text(slower).startswith(
+        "slower, within the threshold, than before (fast) at batch 1"
+    )
+    back = one(store, FAST, before=[new.run_id])
+    assert check_formats.regression_text(rows(back, "earlier")[0]).startswith(
+        "faster than before (new) at batch 1"
+    )
 
 
 @pytest.fixture(scope="module")
