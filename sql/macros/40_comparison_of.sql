@@ -1,5 +1,5 @@
 -- comparison_of(pairs): the verdicts on the pairs of a relation with columns candidate (a speculative run_id) and baseline (a plain one of
--- the same engine); other pairs have no row. Grain: (candidate, baseline). Inputs: pairs, comparison_group, arm, impossible_pair, annotation.
+-- the same engine); other pairs have no row. Grain: (candidate, baseline). Inputs: pairs, comparison_group, arm, impossible_pair.
 -- View comparison is this for all pairs, and says what the columns are.
 CREATE OR REPLACE MACRO comparison_of(pairs) AS TABLE
 WITH alike AS MATERIALIZED (
@@ -10,9 +10,6 @@ mine AS (
 ),
 theirs AS (
     SELECT place, unnest(baselines) AS run_id FROM alike
-),
-vouching AS (
-    SELECT DISTINCT run_id FROM annotation WHERE key NOT IN ('tag', 'note')
 )
 SELECT
     p.candidate,
@@ -30,13 +27,11 @@ SELECT
     CASE WHEN i.candidate IS NULL THEN [] ELSE [impossible_reason(i.naive_speedup, i.tau, i.batch_size)] END || a.reasons AS reasons,
     a.caveats,
     a.contract_hash,
-    vc.run_id IS NOT NULL OR vb.run_id IS NOT NULL AS vouched
+    list_contains(a.vouching, p.candidate) OR list_contains(a.vouching, p.baseline) AS vouched
 FROM query_table(pairs) AS p
 JOIN mine AS m ON m.run_id = p.candidate
 JOIN theirs AS t ON t.run_id = p.baseline AND t.place = m.place
 JOIN alike AS a ON a.place = m.place
 JOIN arm AS c ON c.run_id = p.candidate
 JOIN arm AS b ON b.run_id = p.baseline
-LEFT JOIN impossible_pair AS i ON i.candidate = p.candidate AND i.baseline = p.baseline
-LEFT JOIN vouching AS vc ON vc.run_id = p.candidate
-LEFT JOIN vouching AS vb ON vb.run_id = p.baseline;
+LEFT JOIN impossible_pair AS i ON i.candidate = p.candidate AND i.baseline = p.baseline;

@@ -3,7 +3,8 @@
 -- '(unset)': known not to be set, because the run's record covers the prefix. '(not applicable)': one GPU has no topology, a CPU no driver.
 -- '(no such argument)': the server listed its arguments, and this version has none of that name.
 -- Inputs: server_arg, env_var, env_scan, fact, run, annotation, measured, factor_entry. The annotations 'machine' and 'workload' are
--- labels that stand in for what no record says of hardware and software below the engine, and of the requests.
+-- labels that stand in for what no record says of hardware and software below the engine, and of the requests. source: of what a record
+-- and an annotation both cover it is the record ('manifest' sorts last).
 CREATE OR REPLACE VIEW factor_value AS
 WITH known_run AS MATERIALIZED (
     SELECT
@@ -36,7 +37,7 @@ env_known AS (
             e.value, '(unset)') AS value
     FROM variable AS e WHERE NOT ends_with(e.name, '.sha256')
     UNION ALL BY NAME
-    SELECT s.run_id, n.name, '(unset)' AS value, any_value(s.source) AS source, any_value(s.line_no) AS line_no
+    SELECT s.run_id, n.name, '(unset)' AS value, max(s.source) AS source, max(s.line_no) AS line_no
     FROM scan AS s JOIN env_name AS n ON starts_with(n.name, s.prefix)
     WHERE NOT EXISTS (SELECT 1 FROM variable AS e WHERE e.run_id = s.run_id AND e.name = n.name)
     GROUP BY s.run_id, n.name
@@ -94,7 +95,7 @@ SELECT run_id, 'arg.' || name AS name, value, source, line_no FROM argument
 UNION ALL BY NAME
 SELECT run_id, 'env.' || name AS name, value, source, line_no FROM env_known
 UNION ALL BY NAME
-SELECT s.run_id, e.name, 'recorded' AS value, any_value(s.source) AS source, any_value(s.line_no) AS line_no
+SELECT s.run_id, e.name, 'recorded' AS value, max(s.source) AS source, max(s.line_no) AS line_no
 FROM scan AS s
 JOIN entry AS e ON e.required AND e.name GLOB 'env.*[*]' AND starts_with(substr(e.name, 5, length(e.name) - 5), s.prefix)
 GROUP BY s.run_id, e.name

@@ -1,6 +1,7 @@
 -- comparison_group: the verdicts of view comparison, by groups of pairs that are alike in all that decides. Grain: (candidates, baselines),
 -- two lists of run_ids; each candidate of a row is judged against each baseline of it, and no pair is in two rows.
--- Inputs: arm, factor_value, factor_entry, entailed_rule. Not in it: impossible_pair and annotations, which are looked up by pair.
+-- vouching: those of them of which some factor is known by an annotation only.
+-- Inputs: arm, factor_value, factor_entry, entailed_rule. Not in it: impossible_pair, which is looked up by pair.
 -- Method: factors with one value all over the store decide nothing; runs alike in the others form a configuration; each pair of values
 -- (sides) is judged once, each pair of configurations takes its verdict from those. What says the same of every pair is said once
 -- (constant); what a pair holds equal is what its candidate has (own), corrected where the baseline is not the same (more): so only
@@ -14,7 +15,10 @@ entry AS MATERIALIZED (
     SELECT * FROM factor_entry
 ),
 value AS MATERIALIZED (
-    SELECT v.run_id, v.name, v.value FROM factor_value AS v JOIN runs USING (run_id)
+    SELECT v.run_id, v.name, v.value, v.source FROM factor_value AS v JOIN runs USING (run_id)
+),
+vouching AS (
+    SELECT DISTINCT run_id FROM value WHERE source = 'annotation'
 ),
 spread AS MATERIALIZED (
     SELECT name, min(value) AS low, max(value) AS high, count(*) AS n FROM value GROUP BY name
@@ -156,8 +160,11 @@ worded AS MATERIALIZED (
     GROUP BY effects
 ),
 kind AS MATERIALIZED (
-    SELECT r.engine, r.speculative, c.configuration, h.held, list(r.run_id ORDER BY r.run_id) AS members
-    FROM runs AS r JOIN configured AS c USING (run_id) LEFT JOIN held_set AS h USING (run_id)
+    SELECT r.engine, r.speculative, c.configuration, h.held, list(r.run_id ORDER BY r.run_id) AS members,
+        coalesce(list(y.run_id ORDER BY y.run_id) FILTER (y.run_id IS NOT NULL), []) AS vouching
+    FROM runs AS r JOIN configured AS c ON c.run_id = r.run_id
+    LEFT JOIN held_set AS h ON h.run_id = r.run_id
+    LEFT JOIN vouching AS y ON y.run_id = r.run_id
     GROUP BY r.engine, r.speculative, c.configuration, h.held
 )
 SELECT
@@ -168,7 +175,8 @@ SELECT
     CAST(coalesce(s.n_entailed, 0) + always.n_entailed AS INTEGER) AS n_entailed,
     coalesce(w.reasons, []) AS reasons,
     coalesce(w.caveats, []) AS caveats,
-    substr(md5(CAST(coalesce(o.held, 0) + coalesce(s.more, 0) + always.more + coalesce(h.held, 0) AS VARCHAR)), 1, 12) AS contract_hash
+    substr(md5(CAST(coalesce(o.held, 0) + coalesce(s.more, 0) + always.more + coalesce(h.held, 0) AS VARCHAR)), 1, 12) AS contract_hash,
+    c.vouching || b.vouching AS vouching
 FROM kind AS c
 JOIN kind AS b ON b.engine = c.engine AND c.speculative AND NOT b.speculative
 CROSS JOIN constant AS always

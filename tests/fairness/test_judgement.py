@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from speclog import annotations
 from speclog.store import Store
 from tests.fairness.build import Made, baseline, candidate
 
@@ -43,7 +44,9 @@ CASES = {
 def test_both_views_give_the_same_verdict(store_of: Stores, case: str) -> None:
     left, right, expected = CASES[case]
     store = store_of(left, right, baseline("other", env={"NCCL_ALGO": "Ring"}))
-    fast = "SELECT verdict, n_confounders, n_unknown, n_entailed, reasons, caveats, contract_hash FROM "
+    fast = (
+        "SELECT verdict, n_confounders, n_unknown, n_entailed, reasons, caveats, contract_hash, vouched FROM "
+    )
     rows = store.rows(fast + "comparison WHERE candidate = ? AND baseline = ?", [left.run_id, right.run_id])
     slow = store.rows(fast + "compare(?, ?)", [left.run_id, right.run_id])
     assert rows == slow
@@ -85,3 +88,23 @@ def test_a_cap_is_entailed_only_where_sglang_set_it(store_of: Stores) -> None:
     """
     assert store.rows(sql) == [("base", ["entailed"]), ("capped", ["server"])]
     assert store.rows("SELECT len(caveats) FROM comparison ORDER BY baseline_name") == [(0,), (1,)]
+
+
+def test_vouched_is_only_what_no_record_says(store_of: Stores) -> None:
+    """Words about what the manifest holds bear nothing; of what it lacks, the verdict rests on them."""
+    dark = baseline("dark", drop=["fact.workload.dataset"])
+    plain = baseline("plain", prefixes=())
+    store = store_of(candidate(), baseline(), dark, plain)
+    for made, said in (
+        (candidate(), ["workload=w", "env=complete", "machine=m"]), (baseline(), ["env=complete", "tag=x"]),
+        (dark, ["fact.workload.dataset=sharegpt"]), (plain, ["env=complete"]),
+    ):  # fmt: skip
+        annotations.record(store, [made.run_id], annotations.parse(said), author="t")
+    expected = [("base", "fair", False), ("dark", "fair", True), ("plain", "fair", True)]
+    sql = "SELECT baseline_name, verdict, vouched FROM comparison ORDER BY baseline_name"
+    assert store.rows(sql) == expected
+    slow = [
+        ("SELECT verdict, vouched FROM compare(?, ?)", [candidate().run_id, run.run_id])
+        for run in (baseline(), dark, plain)
+    ]
+    assert [store.rows(*one)[0] for one in slow] == [row[1:] for row in expected]
