@@ -3,7 +3,8 @@
 -- '(unset)': known not to be set, because the run's record covers the prefix. '(not applicable)': one GPU has no topology, a CPU no driver.
 -- '(no such argument)': the server listed its arguments, and this version has none of that name.
 -- Inputs: server_arg, env_var, env_scan, fact, run, annotation, measured, factor_entry. The annotations 'machine' and 'workload' are
--- labels that stand in for what no record says of hardware and software below the engine, and of the requests. source: of what a record
+-- labels that stand in for what no record says of hardware and software below the engine, and of the requests: the value is what the runs
+-- of the label that recorded it agree on, else 'machine LABEL' or 'workload LABEL'. source: of what a record
 -- and an annotation both cover it is the record ('manifest' sorts last).
 CREATE OR REPLACE VIEW factor_value AS
 WITH known_run AS MATERIALIZED (
@@ -58,15 +59,21 @@ plain_fact AS MATERIALIZED (
     WHERE r.served AND r.server_args_line IS NOT NULL AND r.engine = 'sglang'
         AND NOT EXISTS (SELECT 1 FROM fact AS f WHERE f.run_id = r.run_id AND f.name = 'profiling')
 ),
+recorded AS (
+    SELECT a.key, a.value AS label, f.name, min(f.value) AS value
+    FROM said AS a JOIN plain_fact AS f ON f.run_id = a.run_id AND a.key IN ('machine', 'workload')
+    GROUP BY a.key, a.value, f.name HAVING min(f.value) = max(f.value)
+),
 label AS (
     SELECT
-        a.run_id, e.name, a.key || ' ' || a.value AS value, 'annotation' AS source, NULL::BIGINT AS line_no
+        a.run_id, e.name, coalesce(r.value, a.key || ' ' || a.value) AS value, 'annotation' AS source, NULL::BIGINT AS line_no
     FROM said AS a JOIN entry AS e
         ON e.required AND starts_with(e.name, 'fact.') AND (
             (a.key = 'machine' AND e.class IN ('environment', 'software')
                 AND e.name NOT IN ('fact.profiling', 'fact.version', 'fact.engine'))
             OR (a.key = 'workload' AND e.class = 'workload')
         )
+    LEFT JOIN recorded AS r ON r.key = a.key AND r.label = a.value AND r.name = e.name
     WHERE a.value IS NOT NULL
 ),
 arm AS (
@@ -87,9 +94,9 @@ absent AS (
     WHERE NOT EXISTS (SELECT 1 FROM argument AS s WHERE s.run_id = a.run_id AND 'arg.' || s.name = e.name)
 ),
 spare AS (
-    SELECT * FROM label
+    SELECT * FROM needless
     UNION ALL
-    SELECT * FROM needless AS n WHERE NOT EXISTS (SELECT 1 FROM label AS l WHERE l.run_id = n.run_id AND l.name = n.name)
+    SELECT * FROM label AS l WHERE NOT EXISTS (SELECT 1 FROM needless AS n WHERE n.run_id = l.run_id AND n.name = l.name)
 )
 SELECT run_id, 'arg.' || name AS name, value, source, line_no FROM argument
 UNION ALL BY NAME

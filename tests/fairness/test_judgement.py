@@ -108,3 +108,39 @@ def test_vouched_is_only_what_no_record_says(store_of: Stores) -> None:
         for run in (baseline(), dark, plain)
     ]
     assert [store.rows(*one)[0] for one in slow] == [row[1:] for row in expected]
+
+
+DARK = ["fact.gpu.name", "fact.gpu.count", "fact.gpu.power_limit_w", "fact.driver", "fact.torch"]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "drop", "expected"),
+    [
+        (None, None, DARK, ("unproven", False)),
+        ("machine=h200", None, DARK, ("unproven", True)),
+        ("machine=h200", "machine=h100", DARK, ("unproven", True)),
+        ("machine=h200", "machine=h200", DARK, ("fair", True)),
+        ("workload=w1", None, ["fact.workload.output_len"], ("unproven", True)),
+        (None, None, ["fact.nccl", "fact.topology"], ("fair", False)),
+    ],
+)
+def test_a_label_beside_a_record(
+    store_of: Stores, mine: str | None, theirs: str | None, drop: list[str], expected: tuple[str, bool]
+) -> None:
+    """A label tells nothing of another run's record, unless that run has it, too; one GPU needs no NCCL."""
+    left, right = candidate(drop=drop), baseline()
+    store = store_of(left, right)
+    for made, said in ((left, mine), (right, theirs)):
+        if said:
+            annotations.record(store, [made.run_id], annotations.parse([said]), author="t")
+    assert store.rows("SELECT verdict, vouched FROM comparison") == [expected]
+    assert store.rows("SELECT verdict, vouched FROM compare(?, ?)", [left.run_id, right.run_id]) == [expected]
+
+
+def test_labels_with_numbers_are_no_versions(store_of: Stores) -> None:
+    left, right = candidate(drop=DARK), baseline(drop=DARK)
+    store = store_of(left, right)
+    annotations.record(store, [left.run_id], annotations.parse(["machine=h200"]), author="t")
+    annotations.record(store, [right.run_id], annotations.parse(["machine=a200"]), author="t")
+    sql = "SELECT differs FROM comparison_factor WHERE name = 'fact.driver'"
+    assert store.rows(sql) == [(True,)]
