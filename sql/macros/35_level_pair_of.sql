@@ -5,7 +5,7 @@
 -- context, with or without graphs, batches of equal or of unequal requests) where the smaller arm has most windows; parts
 -- of unlike kinds meet only where nothing else is in common. Nothing is extrapolated: no common context, no number.
 -- tau_star = baseline_tau * t_spec_ms / t_base_ms, the accept length at which both are equally fast (baseline_tau is 1 without speculation).
--- naive_speedup: ratio of the medians of tok_s, whatever the contexts. refused: why there is no number, in words, else NULL.
+-- naive_speedup: ratio of the medians of tok_s of a DP rank, whatever the contexts: two ranks at a batch size are not held against one. refused: why there is no number, in words, else NULL.
 CREATE OR REPLACE MACRO level_pair_of(pairs) AS TABLE
 WITH line AS MATERIALIZED (
     SELECT * FROM level_line
@@ -71,7 +71,7 @@ pair AS (
         lb.first_line AS baseline_level_first,
         lb.last_line AS baseline_level_last,
         lb.n_clean AS baseline_clean,
-        c.tok_s / lb.tok_s AS naive_speedup,
+        (c.tok_s / c.dp_ranks) / (lb.tok_s / lb.dp_ranks) AS naive_speedup,
         c.graph_off AS candidate_graph_off,
         lb.graph_off AS baseline_graph_off,
         c.context_min AS candidate_from,

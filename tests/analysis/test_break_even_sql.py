@@ -61,6 +61,20 @@ def test_dp_ranks_add_up_in_throughput_not_in_round_time(new_store: Make) -> Non
     assert level["tok_s"] == pytest.approx(2 * 4 * 1000 / 5.0)
 
 
+def test_the_naive_ratio_is_of_equal_ranks(new_store: Make) -> None:
+    """Of the candidate one rank ran batch 4, of the baseline both: 2 * 4 / 6 a rank, not half of it."""
+    plain = line(4.0, 0.0, CONTEXTS, batch_size=4)
+    spec = with_starts([window(4, x, 6.0, 2.0) for x in CONTEXTS])
+    store = new_store(
+        frames("base", [row | {"dp_rank": rank} for row in plain for rank in (0, 1)], speculative=False),
+        frames("spec", spec, speculative=True),
+    )
+    sql = "SELECT naive_speedup, speedup FROM level_pair WHERE candidate_name = 'spec'"
+    ((naive, speedup),) = store.rows(sql)
+    assert naive == pytest.approx(2 * 4 / 6)
+    assert speedup == pytest.approx(2 * 4 / 6)
+
+
 @pytest.mark.parametrize("rank", ["pp_rank", "tp_rank"])
 def test_ranks_that_print_the_same_step_count_once(new_store: Make, rank: str) -> None:
     rows = [row | {rank: number} for row in line(5.0, 0.0, CONTEXTS) for number in (0, 1)]
