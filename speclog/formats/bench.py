@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from speclog.formats.values import whole_number
+from speclog.formats.values import json_value, whole_number
 
 _FILE = Path(__file__).parent / "bench.toml"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|inf|nan")
@@ -45,7 +45,7 @@ def load_tools() -> dict[str, Tool]:
 def read_jsonl_line(line: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """(row of raw_bench_result without ids, the whole object); None when the line is no benchmark result."""
     try:
-        data = json.loads(line)
+        data = json_value(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict):
@@ -122,11 +122,15 @@ def _typed(kind: str, value: Any) -> Any:
         return number
     if math.isinf(number):
         return None
-    return int(number) if kind == "int" else number
+    if kind == "int":
+        return int(number) if abs(number) < 2**63 else None
+    return number
 
 
 def _number(value: Any) -> float | None:
     if isinstance(value, (int, float)):
-        return float(value)
+        with suppress(OverflowError):
+            return float(value)
+        return None
     found = _NUMBER.match(str(value))
     return float(found[0]) if found else None

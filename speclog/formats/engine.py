@@ -12,7 +12,7 @@ from typing import Any
 from speclog.formats.prefix import Prefix, split_prefix
 from speclog.formats.server_args import aliased, parse_arguments, parse_server_args
 from speclog.formats.spec import Field, Kind, load_kinds
-from speclog.formats.values import PATTERN, Value, convert, milliseconds
+from speclog.formats.values import PATTERN, Value, convert, json_value, milliseconds
 
 Fields = dict[str, Value]
 
@@ -162,7 +162,9 @@ def _pieces(kind: Kind, message: str) -> tuple[Fields, dict[str, str]]:
     extra: dict[str, str] = {}
     found = _ITERATION.match(rest)
     if found:
-        fields["iteration"] = int(found[1])
+        iteration = convert("int", found[1])
+        if iteration is not None:
+            fields["iteration"] = iteration
         rest = rest[found.end() :]
     for piece in split_pieces(rest.lstrip("., ")):
         key, _, text = piece.partition(": ")
@@ -241,7 +243,7 @@ def _pairs(kind: Kind, message: str) -> tuple[Fields, dict[str, str]]:
 def _json(kind: Kind, message: str) -> tuple[Fields, dict[str, str]]:
     """``Head {json}``: the object's members are the fields."""
     try:
-        value = json.loads(message[message.index("{") :])
+        value = json_value(message[message.index("{") :])
     except (ValueError, RecursionError):
         return {}, {"unreadable": message}
     return (value, {}) if isinstance(value, dict) else ({}, {"unreadable": message})

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from speclog.formats.values import whole_characters
+
 LITERAL = "server_args="
 
 
@@ -153,8 +155,10 @@ def _object(value: Any) -> dict[str, Any]:
 def _value(node: ast.expr) -> Any:
     """The plain value of an expression: literals, containers, and constructor calls as dicts."""
     match node:
+        case ast.Constant(value=str(value)):
+            return whole_characters(value)
         case ast.Constant(value=value):
-            return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+            return value if isinstance(value, (int, float, bool, type(None))) else str(value)
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return [_value(item) for item in items]
         case ast.Set(elts=items):

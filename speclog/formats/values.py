@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
+from typing import Any
 
 Value = int | float | bool | str | list[int] | list[float] | None
 
@@ -11,6 +13,22 @@ Value = int | float | bool | str | list[int] | list[float] | None
 def whole_number(text: str) -> int | None:
     """A text of one to eighteen ASCII digits as a number; None for anything else that a log may hold."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
+def whole_characters(text: str) -> str:
+    """A text with ``?`` for every half a character (a lone surrogate), which UTF-8 cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def json_value(text: str) -> Any:
+    """The value of a JSON text; strings hold `whole_characters`.
+
+    Raises ValueError or RecursionError when the text is no JSON that can be read.
+    """
+    value = json.loads(text)
+    if "\\u" in text:
+        value = json.loads(whole_characters(json.dumps(value, ensure_ascii=False)))
+    return value
 
 
 def _int(text: str) -> int:
@@ -90,7 +108,8 @@ def convert(kind: str, text: str) -> Value:
     except (ValueError, KeyError):
         return None
     # No counter of a server needs more than 64 bits, and no column holds more.
-    return None if type(value) is int and abs(value) >= 2**63 else value
+    parts = value if isinstance(value, list) else [value]
+    return None if any(type(part) is int and abs(part) >= 2**63 for part in parts) else value
 
 
 def milliseconds(name: str, text: str) -> dict[str, Value]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from speclog.formats.values import json_value
 from speclog.ingest.sources import open_bytes, read_once
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 
@@ -35,7 +35,7 @@ def manifest_node(path: str) -> tuple[str, int] | None:
     if at < 0 or head.find(_MANIFEST, at + 1) > 0:
         return None
     try:
-        data = json.loads(head[at + len(_MANIFEST) :].split(b"\n", 1)[0])
+        data = json_value(head[at + len(_MANIFEST) :].split(b"\n", 1)[0].decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     session, node = (data.get("session"), data.get("node_rank")) if isinstance(data, dict) else (None, None)

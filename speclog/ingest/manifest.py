@@ -9,6 +9,7 @@ from speclog.formats.engine import Record
 from speclog.ingest.session import Fact, Session
 
 _QUARTER = 900  # offsets of time zones are multiples of a quarter of an hour
+_DAY = 86_400  # and none is so large
 
 
 def take(session: Session, data: Mapping[str, Any], line_no: int) -> None:
@@ -16,11 +17,12 @@ def take(session: Session, data: Mapping[str, Any], line_no: int) -> None:
     session.manifest = dict(data)
     session.manifest_line = line_no
     offset = data.get("utc_offset_s")
-    if isinstance(offset, (int, float)):
+    if isinstance(offset, (int, float)) and abs(offset) <= _DAY:
         session.utc_offset_s = int(offset)
     for name, value in _mapping(data.get("env")).items():
         session.env[name] = Fact(None if value is None else str(value), "manifest", line_no)
-    session.env_prefixes = [str(prefix) for prefix in data.get("env_prefixes") or []]
+    prefixes = data.get("env_prefixes")
+    session.env_prefixes = [str(prefix) for prefix in prefixes] if isinstance(prefixes, list) else []
     _versions(session, _mapping(data.get("versions")), line_no)
     _gpus(session, data.get("gpus"), line_no)
     for key in ("topology", "plugins", "node_rank"):
@@ -75,4 +77,6 @@ def offset_from_profile(session: Session, record: Record) -> None:
     from datetime import UTC
 
     local = record.prefix.ts.replace(tzinfo=UTC).timestamp() if record.prefix.ts else 0.0
-    session.utc_offset_s = round((local - (t0 + dur)) / _QUARTER) * _QUARTER
+    ahead = local - (t0 + dur)
+    if abs(ahead) <= _DAY:
+        session.utc_offset_s = round(ahead / _QUARTER) * _QUARTER

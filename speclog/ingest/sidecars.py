@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from speclog.formats.bench import read_jsonl_line, read_tables
 from speclog.formats.server_args import recorded
-from speclog.formats.values import whole_number
+from speclog.formats.values import json_value, whole_number
 from speclog.ingest.doubts import doubts
 from speclog.ingest.session import Session
 from speclog.ingest.sources import read_once
@@ -81,7 +80,7 @@ _MAX_STANDALONE = 64 << 20
 
 def _server_info_alone(session: Session, text: str) -> bool:
     try:
-        info = json.loads(text)
+        info = json_value(text)
     except (ValueError, RecursionError):
         return False
     if not isinstance(info, dict) or "model_path" not in info or "version" not in info:
@@ -105,7 +104,7 @@ def _same(row: dict[str, Any]) -> tuple[object, ...]:
 
 def _server_info(session: Session, path: Path, text: str) -> str | None:
     try:
-        info = json.loads(text)
+        info = json_value(text)
     except (ValueError, RecursionError) as error:
         return f"{path}: not JSON ({error})"
     if not isinstance(info, dict):
