@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from speclog import whole
 from speclog.errors import LaunchError, SpeclogError
 from speclog.launch import environment, machine, manifest
 from speclog.launch.bench import Client, arguments, keep_result
@@ -179,9 +180,7 @@ def _save_server_info(endpoint: Endpoint, path: Path) -> None:
     if info is None:
         raise LaunchError("the server does not answer /server_info", step="save")
     try:
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(environment.scrub_json(info)), encoding="utf-8")
-        part.replace(path)
+        whole.write(path, json.dumps(environment.scrub_json(info)))
     except OSError as error:
         raise LaunchError(f"{path}: cannot write: {error.strerror}", step="save") from error
 
