@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from speclog.formats.values import json_value, whole_number
+from speclog.formats.values import fits, json_value, whole_number
 
 _FILE = Path(__file__).parent / "bench.toml"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|inf|nan")
@@ -123,7 +123,7 @@ def _typed(kind: str, value: Any) -> Any:
     if math.isinf(number):
         return None
     if kind == "int":
-        return int(number) if abs(number) < 2**63 else None
+        return int(number) if fits(number) else None
     return number
 
 

@@ -107,9 +107,13 @@ def convert(kind: str, text: str) -> Value:
         value = CONVERT[kind](text)
     except (ValueError, KeyError):
         return None
-    # No counter of a server needs more than 64 bits, and no column holds more.
     parts = value if isinstance(value, list) else [value]
-    return None if any(type(part) is int and abs(part) >= 2**63 for part in parts) else value
+    return None if any(type(part) is int and not fits(part) for part in parts) else value
+
+
+def fits(number: float) -> bool:
+    """Whether a column of whole numbers holds it; no counter of a server needs more than its 64 bits."""
+    return abs(number) < 2**63
 
 
 def milliseconds(name: str, text: str) -> dict[str, Value]:

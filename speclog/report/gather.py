@@ -73,16 +73,17 @@ def _gather(
     named = frozenset(baselines)
     # The fair pair may be with a baseline that nobody named: all plain runs are looked at.
     everyone = named | {run.run_id for run in known.values() if run.speculative is False and run.served}
+    few = len(known) <= MANY
     sides = Sides(store)
-    if len(known) > MANY and vs != "baseline" and len(wanted) + len(named) <= DETAILED:
+    if not few and vs != "baseline" and len(wanted) + len(named) <= DETAILED:
         sides.read_ahead([*wanted, *(known[run_id] for run_id in sorted(named))])
     with sides, store.holding():
         verdicts = Verdicts(store, known, [run.run_id for run in wanted], everyone)
         explicit = named if vs != "baseline" else None
         choices = verdicts.choices(named)
         naive = _naive(choices if explicit is None else verdicts.choices(everyone))
-        n_full = DETAILED if len(known) <= MANY else DETAILED_OF_MANY
-        most = None if len(known) <= MANY else PAIRS_OF_MANY
+        n_full = DETAILED if few else DETAILED_OF_MANY
+        most = None if few else PAIRS_OF_MANY
         in_full = len(wanted) <= n_full
         pairs = verdicts.of(wanted, most, named) if in_full else verdicts.fairest(3, named)
         apart = across.pairs(store, known, wanted, baselines) if cross_engine else {}
@@ -109,7 +110,6 @@ def _gather(
     kin = _kin(store, known, full)
     full = _folded(kin, full)
     step("computing intervals", 0.5)
-    few = len(known) <= MANY
     detailed(store, sides, kin, full, JUDGED if few else 0)
     judge_brief(sides, brief[: BRIEF if few else 0])
     step("explaining differences", 0.6)
