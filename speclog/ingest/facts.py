@@ -180,8 +180,14 @@ def derive(session: Session, *, whole: bool = True) -> None:
     if session.args:
         _from_args(session, dict(_plain(tuple((n, session.args[n]) for n in _ARGS if n in session.args))))
     _profiling(session)
-    if session.duplicates and whole:
+    if not whole:
+        return
+    if session.duplicates:
         session.set_fact("duplicate_rank_lines", session.duplicates, "log")
+    prompts = session.new_token + session.cached_token
+    if 0 <= session.cached_token <= prompts and prompts:
+        share = round(session.cached_token / prompts, 4)
+        session.set_fact("workload.cache_hit_share", share, "log", session.first_prefill_line)
 
 
 _ARGS = (

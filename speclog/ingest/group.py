@@ -180,6 +180,8 @@ def _join(main: Session, other: Session, path: str) -> None:
     main.size += other.size
     main.n_windows += other.n_windows
     main.n_prefills += other.n_prefills
+    if other.first_prefill_line is not None:
+        main.add_prompts(other.new_token, other.cached_token, other.first_prefill_line)
     main.n_events += other.n_events
     main.n_profile += other.n_profile
     main.duplicates += other.duplicates

@@ -74,6 +74,9 @@ class Session:
     profile_mode: tuple[str | None, int] | None = None
     n_windows: int = 0
     n_prefills: int = 0
+    new_token: int = 0  # of all prompts, those that were computed
+    cached_token: int = 0  # and those whose prefix was found in the cache
+    first_prefill_line: int | None = None
     n_events: int = 0
     n_profile: int = 0
     n_accept: int = 0  # decode lines with an accept length
@@ -167,6 +170,12 @@ class Session:
             self.ended_at = last
         if last is not None and (self.known_until is None or last > self.known_until):
             self.known_until = last
+
+    def add_prompts(self, new_token: int, cached_token: int, line_no: int) -> None:
+        """Count the tokens of the prefills of one chunk, the first at ``line_no``."""
+        self.new_token += new_token
+        self.cached_token += cached_token
+        self.first_prefill_line = self.first_prefill_line or line_no
 
     def may_end(self, line_no: int, reason: str) -> None:
         """Note a line that may have ended the server; those before a later decode line did not."""

@@ -302,3 +302,6 @@ def _count(table: str, frame: pl.DataFrame, sessions: Sequence[Session]) -> None
         if table == _WINDOWS and "accept_len_raw" in frame.columns:
             accept = frame["accept_len_raw"][start:stop]
             session.n_accept += len(accept) - accept.null_count()
+        elif "cached_token" in frame.columns:
+            new, cached = (int(frame[name][start:stop].sum()) for name in ("new_token", "cached_token"))
+            session.add_prompts(new, cached, line_no[start])
