@@ -30,7 +30,7 @@ def _factor(entry: dict[str, Any]) -> list[str]:
     how = entry.get("compare", "exact")
     if "tolerance" in entry:
         how += f" within {_tolerance(entry['tolerance'])}"
-    required = "yes" if entry.get("required") else ""
+    required = "yes" if entry.get("required") else "once known" if entry.get("once_known") else ""
     return [_names(entry), entry["class"], how, required, _cell(entry.get("about", ""))]
 
 

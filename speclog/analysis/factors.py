@@ -28,14 +28,14 @@ _CHOICES = {
 }
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "keys": list, "class": str, "compare": str, "tolerance": (int, float, dict), "pick": list,
-    "required": bool,
+    "required": bool, "once_known": bool,
     "needs": str, "effect": str, "better": str, "doubtful": str, "otherwise": str, "mend": str,
     "versions": str, "about": str, "source": str, "spec_value": str, "plain_value": str, "order": str,
     "within": (int, float), "tree": bool, "since": str, "before": str, "cost": str,
 }  # fmt: skip
 FACTOR_KEYS = (
-    "keys", "class", "compare", "tolerance", "pick", "required", "needs", "effect", "better", "doubtful",
-    "otherwise", "mend", "versions", "about", "source",
+    "keys", "class", "compare", "tolerance", "pick", "required", "once_known", "needs", "effect", "better",
+    "doubtful", "otherwise", "mend", "versions", "about", "source",
 )  # fmt: skip
 ENTAILED_KEYS = (
     "keys", "spec_value", "plain_value", "order", "within", "tree", "since", "before", "cost", "about",

@@ -3,6 +3,6 @@
 CREATE OR REPLACE VIEW factor AS
 SELECT
     place, unnest(keys) AS pattern, class, coalesce("compare", 'exact') AS how, factor_tolerance(CAST(tolerance AS VARCHAR)) AS tolerance, pick,
-    coalesce(required, false) AS required, needs, better, effect, doubtful, coalesce(otherwise, 'caveat') AS otherwise,
+    coalesce(required, false) AS required, coalesce(once_known, false) AS once_known, needs, better, effect, doubtful, coalesce(otherwise, 'caveat') AS otherwise,
     mend, about, "source"
 FROM catalogue_factor;

@@ -4,7 +4,7 @@
 -- '(no such argument)': the server listed its arguments, and this version has none of that name.
 -- Inputs: server_arg, env_var, env_scan, fact, run, annotation, measured, factor_entry. The annotations 'machine' and 'workload' are
 -- labels that stand in for what no record says of hardware and software below the engine, and of the requests: the value is what the runs
--- of the label that recorded it agree on, else 'machine LABEL' or 'workload LABEL'. source: of what a record
+-- of the label that recorded it agree on, else, of what is required, 'machine LABEL' or 'workload LABEL'. source: of what a record
 -- and an annotation both cover it is the record ('manifest' sorts last).
 CREATE OR REPLACE VIEW factor_value AS
 WITH known_run AS MATERIALIZED (
@@ -26,7 +26,7 @@ scan AS MATERIALIZED (
     SELECT run_id, prefix, source, line_no FROM env_scan
 ),
 entry AS MATERIALIZED (
-    SELECT name, class, required, needs FROM factor_entry
+    SELECT name, class, required, once_set, needs FROM factor_entry
 ),
 env_name AS (
     SELECT DISTINCT name FROM variable WHERE NOT ends_with(name, '.sha256')
@@ -68,13 +68,13 @@ label AS (
     SELECT
         a.run_id, e.name, coalesce(r.value, a.key || ' ' || a.value) AS value, 'annotation' AS source, NULL::BIGINT AS line_no
     FROM said AS a JOIN entry AS e
-        ON e.required AND starts_with(e.name, 'fact.') AND (
+        ON (e.required OR e.once_set) AND starts_with(e.name, 'fact.') AND (
             (a.key = 'machine' AND e.class IN ('environment', 'software')
                 AND e.name NOT IN ('fact.profiling', 'fact.version', 'fact.engine'))
             OR (a.key = 'workload' AND e.class = 'workload')
         )
     LEFT JOIN recorded AS r ON r.key = a.key AND r.label = a.value AND r.name = e.name
-    WHERE a.value IS NOT NULL
+    WHERE a.value IS NOT NULL AND (e.required OR r.value IS NOT NULL)
 ),
 arm AS (
     SELECT

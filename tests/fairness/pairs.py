@@ -223,6 +223,13 @@ def _entailed() -> list[Labelled]:
             _b(args={"attention_backend": "trtllm_mha"}),
             "fair",
         ),
+        Labelled(
+            "entailed only",
+            "a few less cached prefixes under speculation",
+            _c(facts={"workload.cache_hit_share": 0.55}),
+            _b(facts={"workload.cache_hit_share": 0.6}),
+            "fair",
+        ),
         Labelled("entailed only", "two steps", _c(args={"speculative_num_steps": 2}, tau=1.8), _b(), "fair"),
     ]
 
@@ -303,6 +310,14 @@ def _unknown() -> list[Labelled]:
         "fact.workload.dataset",
         "fact.workload.output_len",
     )
+    once = (
+        "fact.gpu.other_processes",
+        "fact.gpu.clocks_max_sm_mhz",
+        "fact.cuda",
+        "fact.plugins",
+        "fact.workload.temperature",
+        "fact.workload.seed",
+    )
     path = {"NCCL_TOPO_FILE": "/etc/topo.xml"}
     preload = {"LD_PRELOAD": "libtcmalloc.so"}
     wider = (*PREFIXES, "LD_PRELOAD")
@@ -313,6 +328,8 @@ def _unknown() -> list[Labelled]:
         Labelled("unknown", "a variable that nobody listed", _c(), _b(env={"MY_KERNEL": "1"}), "unproven"),
         Labelled("noise only", "a variable unset in the wider record", _c(prefixes=wider), _b(), "fair"),
         *(Labelled("unknown", f"{name} unknown", _c(drop=[name]), _b(), "unproven") for name in dropped),
+        *(Labelled("unknown", f"{name} of one arm", _c(), _b(drop=[name]), "unproven") for name in once),
+        Labelled("unknown", "facts that nobody recorded", _c(drop=once), _b(drop=once), "fair"),
         Labelled("unknown", "no environment recorded", _c(prefixes=()), _b(prefixes=()), "unproven"),
         Labelled("unknown", "environment of one arm", _c(), _b(prefixes=()), "unproven"),
         Labelled("unknown", "no server arguments", _c(), _b(known_args=False), "unproven"),

@@ -111,6 +111,7 @@ def test_vouched_is_only_what_no_record_says(store_of: Stores) -> None:
 
 
 DARK = ["fact.gpu.name", "fact.gpu.count", "fact.gpu.power_limit_w", "fact.driver", "fact.torch"]
+ONCE = ["fact.cuda", "fact.plugins", "fact.gpu.other_processes", "fact.gpu.clocks_max_sm_mhz"]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,12 @@ DARK = ["fact.gpu.name", "fact.gpu.count", "fact.gpu.power_limit_w", "fact.drive
         ("machine=h200", None, DARK, ("unproven", True)),
         ("machine=h200", "machine=h100", DARK, ("unproven", True)),
         ("machine=h200", "machine=h200", DARK, ("fair", True)),
+        (None, None, ONCE, ("unproven", False)),
+        ("machine=h200", None, ONCE, ("unproven", False)),
+        ("machine=h200", "machine=h200", ONCE, ("fair", True)),
+        ("fact.gpu.other_processes=0", None, ["fact.gpu.other_processes"], ("fair", True)),
+        ("workload=w1", None, ["fact.workload.seed"], ("unproven", False)),
+        ("workload=w1", "workload=w1", ["fact.workload.seed"], ("fair", True)),
         ("workload=w1", None, ["fact.workload.output_len"], ("unproven", True)),
         (None, None, ["fact.nccl", "fact.topology"], ("fair", False)),
     ],
