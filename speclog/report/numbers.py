@@ -136,7 +136,10 @@ def percent_between(low: float | None, high: float | None) -> str:
 
 def _digits_within(low: float, high: float) -> int:
     low, high = 100 * (low - 1), 100 * (high - 1)
-    return max(_digits(low), _digits(high), 1 if abs(high - low) < 2 else 0)
+    digits = max(_digits(low), _digits(high), 1 if abs(high - low) < 2 else 0)
+    while digits < 3 and any(end and not round(end, digits) for end in (low, high)):
+        digits += 1  # what lies beside zero is not zero: "wins 0.0 %" says nothing
+    return digits
 
 
 def _digits(change: float) -> int:

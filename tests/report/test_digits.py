@@ -56,3 +56,18 @@ def test_a_throughput() -> None:
 def test_a_time_alone_has_three_digits_or_more() -> None:
     assert (numbers.ms(280.913), numbers.ms(15.909)) == ("280.9", "15.91")
     assert numbers.ms(280.913, low=280.9, high=280.925) == "280.91"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (1.1334, 1.1302, 1.137, "+13.3 % (+13.0 to +13.7 %)"),
+        (1.0004, 1.0002, 1.0006, "+0.04 % (+0.02 to +0.06 %)"),
+        (0.9996, 0.99958, 0.9997, "−0.04 % (−0.04 to −0.03 %)"),
+        (1.02, 0.9998, 1.04, "+2.00 % (−0.02 to +4.00 %)"),
+        (1.0, 1.0, 1.0, "+0.0 % (+0.0 to +0.0 %)"),
+    ],
+)
+def test_a_speedup_beside_one_is_not_nothing(value: float, low: float, high: float, said: str) -> None:
+    """Where the interval lies on one side of 1, neither it nor the speedup is said to be 0.0 per cent."""
+    assert numbers.percent_with(value, low, high) == said
