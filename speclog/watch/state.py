@@ -73,7 +73,7 @@ class State:
     rounds: int = DEFAULT_ROUNDS
     treatment: str = ""
     _prefills: dict[str, int] = field(default_factory=dict)
-    _previous: dict[str, int] = field(default_factory=dict)
+    _previous: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     _copies: dict[int | None, tuple[int | None, ...]] = field(default_factory=dict)
 
     def take(self, record: Record) -> Window | None:
@@ -130,29 +130,32 @@ class State:
             self.speculative = True
         rank = record.prefix.rank
         round_ms = size * tau / speed * 1000 if speed > 0 and size > 0 else None
-        token = fields.get("token")
-        context = token / size - self.rounds * tau / 2 if isinstance(token, int) and size else None
+        said = fields.get("token")
+        token = said if isinstance(said, int) else None
+        context = token / size - self.rounds * tau / 2 if token is not None and size else None
         left_out = self._left_out(rank, size, token, round_ms)
         window = Window(
             record.prefix.ts, size, float(speed), tau, accept is not None, round_ms, context,
             fields.get("queue_req"), left_out, self._tau_star(size, context, round_ms, left_out),
             record.prefix.number("DP"),
         )  # fmt: skip
-        self._previous[rank] = size
+        self._previous[rank] = (size, token)
         self._prefills[rank] = 0
         self.seen += 1
         self.windows.append(window)
         return window
 
-    def _left_out(self, rank: str, size: int, token: object, round_ms: float | None) -> str | None:
+    def _left_out(self, rank: str, size: int, token: int | None, round_ms: float | None) -> str | None:
         """Why a window is not clean (design of view ``decode_window``), None when it is."""
         if rank not in self._previous:
             return "first"
         if self._prefills.get(rank):
             return "prefill"
-        if size <= 0 or (isinstance(token, int) and token <= 0):
+        if size <= 0 or (token is not None and token <= 0):
             return "empty"
-        if size != self._previous[rank]:
+        previous_size, previous_token = self._previous[rank]
+        fewer = token is not None and previous_token is not None and token < previous_token
+        if size != previous_size or fewer:
             return "batch changed"
         return None if round_ms is not None else "no throughput"
 

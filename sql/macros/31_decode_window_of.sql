@@ -4,7 +4,8 @@
 -- share the window); context = middle of the window, token / running_req - rounds * tau / 2.
 -- mixed: requests of unequal length share the batch (batch_mix; false for a single request).
 -- excluded: why the window is not clean ('warmup', 'first', 'prefill', 'empty', 'batch changed', 'no throughput', 'no accept length'),
--- NULL when it is. 'prefill' of an engine that reports intervals (vLLM): its prompt throughput is not 0.
+-- NULL when it is. Of a batch that stays the tokens only grow: with less of them it is another one, also where no prefill is printed (a
+-- decode server takes requests that were prefilled elsewhere). 'prefill' of an engine that reports intervals (vLLM): its prompt throughput is not 0.
 -- Caveat: vLLM prints no #token: token and context of its windows are NULL, and no line over context goes through them.
 CREATE OR REPLACE MACRO decode_window_of(reading) AS TABLE
 WITH w AS (
@@ -17,6 +18,7 @@ WITH w AS (
         d.running_req > 1 AND coalesce(m.mixed, true) AS mixed,
         CASE WHEN r.speculative THEN d.accept_len ELSE 1.0 END AS tau,
         lag(d.running_req) OVER line AS previous_req,
+        lag(d.token) OVER line AS previous_token,
         row_number() OVER line AS place
     FROM raw_decode_window AS d
     JOIN query_table(reading) AS r ON d.run_id = r.run_id AND d.ingest_id = r.ingest_id
@@ -36,7 +38,7 @@ SELECT
         WHEN place = 1 THEN 'first'
         WHEN prefills_since > 0 THEN 'prefill'
         WHEN token <= 0 OR coalesce(running_req, 0) <= 0 THEN 'empty'
-        WHEN running_req <> previous_req THEN 'batch changed'
+        WHEN running_req <> previous_req OR token < previous_token THEN 'batch changed'
         WHEN coalesce(gen_tok_s, 0) <= 0 THEN 'no throughput'
         WHEN tau IS NULL THEN 'no accept length'
     END AS excluded

@@ -17,8 +17,8 @@ def prefill(second: int, *, rank: str = "", new: int = 64, cached: int = 0) -> s
     """A prefill line of SGLang 0.5.14."""
     return (
         f"[2026-01-29 01:16:{second:02d}{rank}] Prefill batch, #new-seq: 1, #new-token: {new}, "
-        f"#cached-token: {cached}, token usage: 0.00, #running-req: 0, #queue-req: 0, #pending-token: 0, cuda graph: False, "
-        "input throughput (token/s): 5.00"
+        f"#cached-token: {cached}, token usage: 0.00, #running-req: 0, #queue-req: 0, #pending-token: 0, "
+        "cuda graph: False, input throughput (token/s): 5.00"
     )
 
 

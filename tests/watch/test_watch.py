@@ -98,6 +98,13 @@ def test_windows_with_a_prefill_or_another_batch_size_do_not_count() -> None:
     assert [window.left_out for window in state.windows] == ["first", None, "prefill", "batch changed"]
 
 
+def test_fewer_tokens_are_another_batch_also_without_a_prefill() -> None:
+    """A decode server of a disaggregated pair prints no prefill: a shorter request took the place of one."""
+    state = State()
+    feed(state, [ARGS, *(decode(second, token=token) for second, token in enumerate((900, 980, 400, 480)))])
+    assert [window.left_out for window in state.windows] == ["first", None, "batch changed", None]
+
+
 def test_a_new_server_forgets_the_old_windows() -> None:
     state = State()
     feed(state, [ARGS, decode(1), decode(2), ARGS])
