@@ -138,14 +138,15 @@ class Store:
             self._connection.execute(sql)
 
     def known(self, run_id: str, sha256: str, parser_version: int) -> str | None:
-        """Whether the store shows this very session as this parser reads it.
+        """Whether the store shows this very session as this parser, or a newer one, reads it.
 
+        A host with an older speclog leaves alone what a newer one has read; else two would take turns.
         Returns None when it was never read so, or when another content of the run was read since: reading it
         again then makes it current again. Else 'complete', or 'removed' when someone has removed the run
         since (``speclog runs rm``; ``speclog runs restore`` brings it back).
         """
         found = self.rows(
-            "SELECT status, sha256 = ? AND parser_version = ? AS same FROM raw_ingest WHERE run_id = ? "
+            "SELECT status, sha256 = ? AND parser_version >= ? AS same FROM raw_ingest WHERE run_id = ? "
             "ORDER BY ingested_at DESC, ingest_id DESC",
             [sha256, parser_version, run_id],
         )

@@ -167,3 +167,20 @@ def test_following_an_older_copy_changes_nothing(tmp_path: Path, ingest: Ingest,
     (found,) = follow_log(str(log), store_target=store, stop=lambda: True)
     assert (found.status, found.detail[:10]) == ("unchanged", "older copy")
     assert windows(store) == 30
+
+
+def test_hosts_of_two_versions_do_not_take_turns(
+    ingest: Ingest, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a newer speclog has read stays as it reads it; what an older one has read is read again."""
+    from speclog.ingest import build
+
+    mine = build.PARSER_VERSION
+    ingest(FULL)
+    monkeypatch.setattr(build, "PARSER_VERSION", mine + 1)
+    assert [s.status for s in ingest(FULL)] == ["ingested"]
+    monkeypatch.setattr(build, "PARSER_VERSION", mine)
+    assert [s.status for s in ingest(FULL)] == ["unchanged"]
+    with open_store(store) as opened:
+        assert opened.rows("SELECT parser_version FROM raw_ingest ORDER BY 1") == [(mine,), (mine + 1,)]
+        assert opened.rows("SELECT parser_version FROM current_ingest") == [(mine + 1,)]
