@@ -49,6 +49,8 @@ def acceptance_for(tau: float, steps: int) -> float | None:
     low, high = 0.0, 1.0
     for _ in range(_ITERATIONS):
         middle = (low + high) / 2
+        if middle in (low, high):
+            break
         low, high = (middle, high) if iid_accept_length(middle, steps) < tau else (low, middle)
     return (low + high) / 2
 
@@ -62,11 +64,14 @@ def draft_factor(survivals: Sequence[float], tau: float) -> float | None:
     if tau <= 1:
         return 0.0
     low, high = 1e-6, 1e6
-    if accept_length(scaled(survivals, high)) < tau:
+    conditional = _conditional(survivals)
+    if accept_length(_chain(conditional, high)) < tau:
         return None
     for _ in range(_ITERATIONS):
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if accept_length(scaled(survivals, middle)) < tau else (low, middle)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if accept_length(_chain(conditional, middle)) < tau else (low, middle)
     return high
 
 

@@ -166,7 +166,7 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     accepted = acceptance.chart(
         pair.candidate,
         histogram,
-        () if windows is None else plain(windows.select("tau", "running_req", "excluded")),
+        windows,
         _survived(counted),
     )
     columns, view = (

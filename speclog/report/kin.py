@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from speclog.report.model import Run
@@ -16,6 +17,8 @@ STEPS = frozenset({"arg.speculative_num_steps", "arg.speculative_num_draft_token
 PROFILING = frozenset({"fact.profiling"})
 AT_MOST = 12
 """Relatives looked at for one run and one treatment: the newest."""
+_ALIKE = attrgetter("engine", "model", "speculative", "algorithm", "topk", "version", "synthetic")
+"""What relatives have in common."""
 
 
 class Kin:
@@ -67,12 +70,8 @@ class Kin:
 def _near(run: Run, others: Iterable[Run]) -> list[str]:
     """Runs that may be relatives: the newest of each number of steps."""
     groups: dict[tuple[int | None, int | None], list[str]] = defaultdict(list)
+    mine = _ALIKE(run)
     for other in others:
-        if other.run_id != run.run_id and other.served and _may_be_kin(run, other):
+        if other.served and other.run_id != run.run_id and _ALIKE(other) == mine:
             groups[other.steps, other.draft_tokens].append(other.run_id)
     return [run_id for found in groups.values() for run_id in found[-AT_MOST:]]
-
-
-def _may_be_kin(run: Run, other: Run) -> bool:
-    same = ("engine", "model", "speculative", "algorithm", "topk", "version", "synthetic")
-    return all(getattr(run, name) == getattr(other, name) for name in same)

@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from speclog.report.model import Absent, Chart, Data, Report
 if TYPE_CHECKING:
     import jinja2
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 TABLE_LIMIT = 60
 """A table behind a chart with more rows than this is built when it is opened, not written twice."""
 
@@ -160,16 +161,24 @@ def csv_text(data: Data) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(data.columns)
-    writer.writerows([_csv_value(value) for value in row] for row in data.rows)
+    writer.writerows(zip(*map(_csv_column, zip(*data.rows, strict=True)), strict=True))
     return out.getvalue()
 
 
+def _csv_column(values: Sequence[Any]) -> Iterable[Any]:
+    """The values of a column as `_csv_value` has them; most columns are of one type."""
+    types = set(map(type, values))
+    if types <= {int, bool}:
+        return values
+    return [repr(round(value, 6)) for value in values] if types == {float} else map(_csv_value, values)
+
+
 def _csv_value(value: Any) -> Any:
-    if value is None:
-        return ""
     if isinstance(value, float):
         return repr(round(value, 6))
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+    if value is None:
+        return ""
+    if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
     return value
 

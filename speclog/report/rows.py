@@ -34,8 +34,13 @@ def query(store: Store, sql: str, params: Sequence[object] | None = None) -> lis
 
 
 def _harmless_column(values: Sequence[Any]) -> Iterable[Any]:
-    """Numbers, truth values and times are harmless as they are."""
-    return map(harmless, values) if {str, list, tuple} & set(map(type, values)) else values
+    """Numbers, truth values and times are harmless as they are, and so are texts with nothing to look for."""
+    types = set(map(type, values))
+    if not {str, list, tuple} & types:
+        return values
+    if types <= {str, type(None)} and "".join(filter(None, values)).isprintable():
+        return values
+    return map(harmless, values)
 
 
 def runs(store: Store) -> dict[str, Run]:

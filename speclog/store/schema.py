@@ -101,8 +101,17 @@ def _object_name(path: Path) -> str:
 
 
 def digest() -> str:
-    """What the schema's text hashes to: stores with the same digest need no refresh."""
-    return hashlib.sha256("\0".join(item.sql for item in definitions()).encode()).hexdigest()
+    """What all that the schema is made from hashes to: stores with the same digest need no refresh.
+
+    Of the files as they are, and the code that makes views of them: to read the catalogues takes longer than
+    most questions.
+    """
+    made_by = (Path(__file__), Path(catalogue.__file__))
+    found = hashlib.sha256()
+    for path in (*schema_files(), *catalogue.files(), *made_by):
+        text = path.read_bytes()
+        found.update(b"%s %d " % (path.name.encode(), len(text)) + text)
+    return found.hexdigest()
 
 
 def prepare(store: Store, *, writable: bool) -> str:

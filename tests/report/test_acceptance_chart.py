@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from speclog.report.charts import acceptance
 from speclog.report.model import Absent, Chart
 from tests.report import build
@@ -9,8 +11,10 @@ from tests.report import build
 RUN = build.run("spec", speculative=True)
 
 
-def windows(*taus: float, excluded: str | None = None) -> list[dict[str, object]]:
-    return [{"tau": tau, "running_req": 1, "excluded": excluded} for tau in taus]
+def windows(*taus: float, left_out: float | None = None) -> pl.DataFrame:
+    rows = [{"tau": tau, "running_req": 1, "excluded": None} for tau in taus]
+    spare = [] if left_out is None else [{"tau": left_out, "running_req": 1, "excluded": "prefill"}]
+    return pl.DataFrame([*rows, *spare], schema_overrides={"excluded": pl.String})
 
 
 def test_a_histogram_gives_shares_and_survival() -> None:
@@ -29,7 +33,7 @@ def test_a_histogram_gives_shares_and_survival() -> None:
 
 
 def test_without_a_histogram_clean_windows_are_counted_by_accept_length() -> None:
-    found = acceptance.chart(RUN, [], [*windows(2.05, 2.07, 2.10, 2.14), *windows(9.0, excluded="prefill")])
+    found = acceptance.chart(RUN, [], windows(2.05, 2.07, 2.10, 2.14, left_out=9.0))
     assert isinstance(found, Chart)
     assert found.title == "Accept length 2.09 on average, 2.05 to 2.14 from window to window"
     bins = [(round(low, 2), round(high, 2), number) for low, high, _, number in found.data[0].rows]

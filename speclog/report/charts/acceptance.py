@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speclog.report import numbers
 from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Row, Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 QUESTION = "How far do the drafts survive?"
 COLUMNS = ("accepted", "rounds", "share_pct", "survival_pct", "survival_pct_lo", "survival_pct_hi")
@@ -19,13 +22,13 @@ WIDTH = 0.05
 
 
 def chart(
-    run: Run, histogram: Sequence[int], windows: Sequence[Row] = (), survived: Sequence[Row] = ()
+    run: Run, histogram: Sequence[int], windows: pl.DataFrame | None = None, survived: Sequence[Row] = ()
 ) -> Chart | Absent:
     """Share of request-rounds by accepted drafts, and the share that accepts at least that many.
 
     ``histogram[i]`` is the number of request-rounds with i accepted drafts, summed over the run's windows.
     ``survived[i]``: survival_pct_lo and survival_pct_hi of position i, where they are known.
-    Without a histogram, the accept lengths of ``windows`` (rows of view ``decode_window``) are all there is.
+    Without a histogram, the accept lengths of ``windows`` (columns of view ``decode_window``) are all.
     """
     key = f"acceptance-{run.run_id[:10]}"
     total = sum(histogram)
@@ -46,17 +49,18 @@ def chart(
     return Chart(key, QUESTION, title, alt_text, spec, (rows,), note)
 
 
-def _of_windows(key: str, run: Run, windows: Sequence[Row]) -> Chart | Absent:
+def _of_windows(key: str, run: Run, windows: pl.DataFrame | None) -> Chart | Absent:
     """How the accept length of whole windows is spread: means of forty rounds, no positions."""
-    clean = [row for row in windows if not row.get("excluded") and row.get("tau") is not None]
-    if not run.speculative or len(clean) < 2:
+    clean = None if windows is None else windows.filter(windows["excluded"].is_null()).drop_nulls("tau")
+    if not run.speculative or clean is None or len(clean) < 2:
         return Absent(key, QUESTION, "no acceptance histogram: the run was not profiled (EAGLE3_PROFILE=1)")
-    counted = Counter((floor(row["tau"] / WIDTH + 1e-9), row["running_req"]) for row in clean)
+    taus = clean["tau"].to_list()
+    places = [floor(tau / WIDTH + 1e-9) for tau in taus]
+    counted = Counter(zip(places, clean["running_req"].to_list(), strict=True))
     points = [
         {"tau_from": place * WIDTH, "tau_to": (place + 1) * WIDTH, "batch_size": size, "windows": number}
         for (place, size), number in sorted(counted.items())
     ]
-    taus = [row["tau"] for row in clean]
     span = f"{numbers.fixed(min(taus))} to {numbers.fixed(max(taus))}"
     title = f"Accept length {numbers.fixed(sum(taus) / len(taus))} on average, {span} from window to window"
     alt_text = f"Distribution of accept length over {numbers.count(len(clean), 'clean window')}. {title}."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from speclog.report import numbers
 from speclog.report.charts import base
-from speclog.report.model import Absent, Chart, Row, Run
+from speclog.report.model import Absent, Chart, Data, Run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,15 +29,12 @@ def chart(run: Run, side: str, windows: pl.DataFrame) -> Chart | Absent:
         return Absent(key, QUESTION, f"{run.name} printed no throughput with a time")
     ends = _spread(known["ts"])
     every = -(-len(known) // _LIMIT)
-    shown = [
-        _point(row, ends[max(place * every - 1, 0)] - ends[0], ends[place * every] - ends[0])
-        for place, row in enumerate(known.gather_every(every).iter_rows(named=True))
-    ]
+    shown = known.gather_every(every)
     note = "Hatched spans were left out of every number; hover or open the table for the reason."
     note += " The log prints whole seconds: windows of one second are spread over it."
     if len(shown) < len(known):
         note += f" Of {len(known):,} windows {len(shown):,} are drawn, evenly picked; all are in the store."
-    rows = base.data(key, shown, COLUMNS)
+    rows = Data(key, COLUMNS, _points(shown, ends, every))
     colour = base.CANDIDATE if side == "candidate" else base.BASELINE
     spec = base.spec(_draw, colour, height=150)
     alt_text = _alt(run, known, ends[-1] - ends[0])
@@ -52,13 +50,14 @@ def _spread(times: pl.Series) -> list[float]:
     return times.to_frame("ts").select(seconds + place / same).to_series().to_list()
 
 
-def _point(row: Row, before: float, now: float) -> Row:
-    return {
-        "from_s": round(before, 3), "to_s": round(now, 3), "mid_s": round((before + now) / 2, 3),
-        "line": row["line_no"], "batch_size": row["running_req"], "gen_tok_s": row["gen_tok_s"],
-        "round_ms": row["round_ms"], "tau": row["tau"],
-        "state": "left out" if row["excluded"] else "counts", "reason": row["excluded"] or "",
-    }  # fmt: skip
+def _points(shown: pl.DataFrame, ends: Sequence[float], every: int) -> tuple[tuple[Any, ...], ...]:
+    """Rows of `COLUMNS`: every n-th window, from the end of the window before it to its own."""
+    now = [ends[place] - ends[0] for place in range(0, len(ends), every)]
+    before = [0.0, *(ends[place - 1] - ends[0] for place in range(every, len(ends), every))]
+    spans = [(round(a, 3), round(b, 3), round((a + b) / 2, 3)) for a, b in zip(before, now, strict=True)]
+    kept = shown.select("line_no", "running_req", "gen_tok_s", "round_ms", "tau").iter_rows()
+    states = [("left out", why) if why else ("counts", "") for why in shown["excluded"].to_list()]
+    return tuple((*span, *row, *state) for span, row, state in zip(spans, kept, states, strict=True))
 
 
 def _title(run: Run, windows: pl.DataFrame) -> str:
