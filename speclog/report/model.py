@@ -197,6 +197,11 @@ class Pair:
         """The level a headline speaks of: the smallest batch size with a number."""
         return next((level for level in self.levels if level.speedup is not None), None)
 
+    @property
+    def naive_level(self) -> Level | None:
+        """The level whose naive ratio is shown: the smallest batch size that has one."""
+        return next((level for level in self.levels if level.naive_speedup is not None), None)
+
     def confounders(self) -> list[Factor]:
         """The factors that make the pair unfair."""
         return [factor for factor in self.factors if factor.state == "confounder"]

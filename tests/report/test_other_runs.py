@@ -93,3 +93,17 @@ def test_rounds_of_the_index_have_their_ends(store: str, tmp_path: Path) -> None
     off = 2 * 1.2533 * 1.4826 * mad / (n / 2) ** 0.5
     assert (value, low, high) == pytest.approx((median, median - off, median + off), abs=0.006)
     assert "have no interval here" in page
+
+
+def test_an_unfair_baseline_without_a_common_batch_size_has_no_naive_ratio(tmp_path: Path) -> None:
+    target = str(tmp_path / "s.duckdb")
+    other = baseline(levels=(8,), env={"NCCL_ALGO": "Ring"})
+    with open_store(target, read_only=False) as opened:
+        append_all(opened, [candidate(), other])
+    document = json.loads(report_text(target, vs="baseline", fmt="json"))
+    (pair,) = document["candidates"][0]["comparisons"]
+    assert pair["verdict"] == "unfair"
+    assert [level["naive_speedup"] for level in pair["levels"]] == [None]
+    page = html.unescape(re.sub(r"<[^>]+>", "", report_text(target, vs="baseline", fmt="html")))
+    assert "throughputs\nnoneagainst base: ✕ Unfair; no batch size in common\nNCCL_ALGO differs" in page
+    report_text(target, vs="baseline", fmt="md")
