@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,23 +86,27 @@ def report_text(
     if fmt not in FORMATS:
         raise UsageError(f"{fmt}: no such format; one of {', '.join(FORMATS)}")
     # Loading what makes a page takes as long as the tables that DuckDB makes meanwhile, outside of Python.
+    # Any sooner, beside loading DuckDB itself, it would only keep that waiting.
     with (
         taking_turns(),
         ThreadPoolExecutor(1, thread_name_prefix="imports") as loader,
         progress.progress_bar() as step,
     ):
-        loading = loader.submit(_load)
-        loader.submit(_load_libraries)
+        loading: list[Future[None]] = []
+
+        def load() -> None:
+            loading.append(loader.submit(_load))
+            loader.submit(_load_libraries)
 
         def make(store: Store) -> Report:
-            loading.result()
+            loading[0].result()
             from speclog.report.gather import gather
 
             return gather(
                 store, vs=vs, candidates=candidates, command=command, cross_engine=cross_engine, step=step
             )
 
-        report = snapshot.read(store_target, make, lock_timeout=lock_timeout)
+        report = snapshot.read(store_target, make, lock_timeout=lock_timeout, opened=load)
         from speclog.report import as_json, markdown, render
 
         step("writing", 0.9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from speclog.analysis import windows
@@ -40,22 +40,32 @@ class Sides:
         self._levels: dict[str, RunLevels] = {}
         self._sides: dict[tuple[str, ...], Side] = {}
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="windows")
-        self._ahead: Future[dict[str, pl.DataFrame]] | None = None
+        self._ahead: Future[Ahead] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._beside.shutdown()
+        self._beside.shutdown(wait=False)  # whoever needs what is being read waits for it
 
     def read_ahead(self, runs: Sequence[Run]) -> None:
-        """Begin to read the windows of runs by a connection of its own, while other questions are asked.
+        """Begin to read and resample the windows of runs, each a side alone, while other questions are asked.
 
-        Of a store in a file, which nobody changes meanwhile; a lake's may be in another state by then.
+        By a connection of its own: of a store in a file, which nobody changes meanwhile; a lake's may be in
+        another state by then.
         """
         if not self._store.is_lake:
             ids = [run.run_id for run in runs]
-            self._ahead = self._beside.submit(_read_beside, self._store.target, ids)
+            self._ahead = self._beside.submit(_look_ahead, self._store.target, ids)
+
+    def _meet(self) -> None:
+        """Wait for what was read ahead."""
+        if self._ahead is not None:
+            found = self._ahead.result()
+            self._ahead = None
+            self._windows |= found.windows
+            self._levels |= found.levels
+            self._sides |= {(run_id,): side for run_id, side in found.sides.items()}
 
     def windows(self, run: Run) -> pl.DataFrame:
         """The decode windows of a run (view ``decode_window``), in log order."""
@@ -64,9 +74,7 @@ class Sides:
 
     def read(self, runs: Sequence[Run]) -> None:
         """Read the windows of runs that were not read before: one query, for each costs like one run."""
-        if self._ahead is not None:
-            self._windows |= self._ahead.result()
-            self._ahead = None
+        self._meet()
         missing = {run.run_id for run in runs} - self._windows.keys()
         if missing:
             self._windows |= windows.load(self._store, sorted(missing))
@@ -76,6 +84,7 @@ class Sides:
         from speclog.analysis.side import Side
 
         key = tuple(run.run_id for run in runs)
+        self._meet()
         if key not in self._sides:
             self.read(runs)
             self._sides[key] = Side([self._of(run) for run in runs])
@@ -89,9 +98,28 @@ class Sides:
         return self._levels[run.run_id]
 
 
-def _read_beside(target: str, run_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+@dataclass(frozen=True)
+class Ahead:
+    """What `Sides` has of runs, by run_id."""
+
+    windows: dict[str, pl.DataFrame]
+    levels: dict[str, RunLevels]
+    sides: dict[str, Side]
+
+
+def _look_ahead(target: str, run_ids: Sequence[str]) -> Ahead:
+    from speclog.analysis.levels import run_levels
+    from speclog.analysis.scatter import uncertainty
+    from speclog.analysis.side import Side
+
     with open_store(target) as store:
-        return windows.load(store, run_ids)
+        found = windows.load(store, run_ids)
+    levels = {run_id: run_levels(frame) for run_id, frame in found.items()}
+    sides = {run_id: Side([one]) for run_id, one in levels.items()}
+    for side in sides.values():
+        for part in side.parts:
+            uncertainty(part)
+    return Ahead(found, levels, sides)
 
 
 def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], judged: int) -> None:

@@ -102,24 +102,38 @@ def _drop(store: Store, wanted: Sequence[str], own: Sequence[str]) -> None:
 
 
 def read(
-    target: str, work: Callable[[Store], T], *, lock_timeout: float = 20.0, views: Sequence[str] = VIEWS
+    target: str,
+    work: Callable[[Store], T],
+    *,
+    lock_timeout: float = 20.0,
+    views: Sequence[str] = VIEWS,
+    opened: Callable[[], object] = lambda: None,
 ) -> T:
     """What ``work`` makes of a store, as far as it goes through ``views`` of one state of the store.
 
-    A lake whose connection is lost on the way is read again from the start, once. Raises StoreError when the
-    store cannot be read.
+    ``opened`` is called when the store is open, before the tables are made: what it starts in another thread
+    has Python's lock to itself meanwhile. A lake whose connection is lost on the way is read again from the
+    start, once. Raises StoreError when the store cannot be read.
     """
     try:
-        return _read(target, work, lock_timeout, views)
+        return _read(target, work, lock_timeout, views, opened)
     except StoreError as error:
         if error.__cause__ is None or not problems.is_lost(error.__cause__):
             raise
-    return _read(target, work, lock_timeout, views)
+    return _read(target, work, lock_timeout, views, opened)
 
 
-def _read(target: str, work: Callable[[Store], T], lock_timeout: float, views: Sequence[str]) -> T:
-    with open_store(target, lock_timeout=lock_timeout) as store, taken(store, views):
-        return work(store)
+def _read(
+    target: str,
+    work: Callable[[Store], T],
+    lock_timeout: float,
+    views: Sequence[str],
+    opened: Callable[[], object],
+) -> T:
+    with open_store(target, lock_timeout=lock_timeout) as store:
+        opened()
+        with taken(store, views):
+            return work(store)
 
 
 def needed(sql: str) -> list[str]:
