@@ -31,15 +31,17 @@ def usual(profile_windows: pl.DataFrame, kind: str) -> pl.DataFrame:
     """Windows of one ``kind`` ('spec', 'decode') whose cycle is usual for their batch size.
 
     ``profile_windows`` has the columns of view ``profile_window``. Left out: warm-up steps, windows of
-    mixed batch size, windows whose phases do not add up to their cycle within 2 % (a phase caught a hiccup
-    that the cycle left out), and windows whose mean cycle lies farther than 5 * 1.4826 * MAD (+ 0.1 %) from
-    the median of their batch size, such as the first after start (JIT) or one long prompt among short ones.
+    mixed batch size or without a number of rounds (they could not be weighed), windows whose phases do not
+    add up to their cycle within 2 % (a phase caught a hiccup that the cycle left out), and windows whose mean
+    cycle lies farther than 5 * 1.4826 * MAD (+ 0.1 %) from the median of their batch size, such as the first
+    after start (JIT) or one long prompt among short ones.
     """
     import polars as pl
 
     of_kind = profile_windows.filter(
         pl.col("kind") == kind,
-        pl.col("cycle_ms").is_not_null(),
+        pl.col("cycle_ms") > 0,
+        pl.col("n") > 0,
         pl.col("bs") == pl.col("bs").round(),
         ~pl.col("warmup").fill_null(value=False),
     ).with_columns(batch_size=pl.col("bs").cast(pl.Int64))
@@ -141,7 +143,9 @@ def weighted(windows: pl.DataFrame, column: str) -> float | None:
 
 def accept_length(windows: pl.DataFrame) -> float | None:
     """Tokens per request and round over all windows: total over total, bonus included."""
-    known = windows.drop_nulls(["acc_len", "reqs"])
+    import polars as pl
+
+    known = windows.drop_nulls("acc_len").filter(pl.col("reqs") > 0)
     if known.is_empty():
         return None
     return float(np.average(known["acc_len"].to_numpy(), weights=known["reqs"].to_numpy()))

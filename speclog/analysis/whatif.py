@@ -153,7 +153,8 @@ def draft_of(windows: pl.DataFrame, resamples: int, seed: int) -> Draft | str:
     """The draft at one batch size from its usual profile windows, or why nothing can be said."""
     import polars as pl
 
-    kept = windows.filter(topk=1).drop_nulls(["acc_hist", "draft_ms"]).filter(pl.col("steps") > 0)
+    kept = windows.filter(topk=1).drop_nulls(["acc_hist", "draft_ms"])
+    kept = kept.filter(pl.col("steps") > 0, pl.col("acc_hist").list.sum() > 0)
     if kept.is_empty():
         return NO_PROFILE
     steps = int(kept["steps"].mode().sort()[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from speclog.console import clean_json
@@ -19,12 +20,24 @@ SCHEMA_VERSION = 1
 
 def text(report: Report) -> str:
     """The report as indented JSON; numbers unrounded, unknown as null, times as ISO 8601 UTC."""
-    return (
-        clean_json(
-            json.dumps(document(report), indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
-        )
-        + "\n"
-    )
+    found = document(report)
+    try:
+        written = _written(found)
+    except ValueError:  # JSON has no NaN and no infinity: a number that is none is unknown
+        written = _written(_finite(found))
+    return clean_json(written) + "\n"
+
+
+def _written(found: object) -> str:
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def document(report: Report) -> dict[str, Any]:

@@ -175,7 +175,11 @@ class Findings:
         )
         lines = [{"line_no": line} | json.loads(fields) for line, fields in events]
         needed = {"n_on", "n_off", "period_on_ms", "period_off_ms", "overhead_pct"}
-        lines = [line for line in lines if all(isinstance(line.get(name), int | float) for name in needed)]
+        lines = [
+            line
+            for line in lines
+            if all(isinstance(line.get(name), int | float) for name in needed) and line["period_off_ms"] > 0
+        ]
         if not lines:
             return None
         prefills = self.store.rows(

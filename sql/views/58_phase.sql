@@ -1,5 +1,5 @@
 -- phase: where a speculative round's time goes. Grain: (run_id, batch_size, phase). Inputs: profile_window.
--- The windows are those of speclog.analysis.phases.usual (a test says so): one batch size, no warm-up step, phases that add up to
+-- The windows are those of speclog.analysis.phases.usual (a test says so): one batch size, a number of rounds, no warm-up step, phases that add up to
 -- their cycle within 2 %, a cycle within 5 * 1.4826 * MAD + 0.1 % of the median. Means over rounds; 'other' is what no mark covers.
 -- Divide ms by a baseline's t_base_ms (level_pair) for tokens: all phases together are the break-even accept length.
 CREATE OR REPLACE VIEW phase AS
@@ -11,7 +11,7 @@ WITH spec AS (
         + coalesce(extend_ms, 0) + coalesce(gap_ms, 0) AS covered_ms,
         median(cycle_ms) OVER (PARTITION BY run_id, bs) AS middle
     FROM profile_window
-    WHERE kind = 'spec' AND cycle_ms IS NOT NULL AND bs = round(bs) AND NOT coalesce(warmup, false)
+    WHERE kind = 'spec' AND cycle_ms > 0 AND n > 0 AND bs = round(bs) AND NOT coalesce(warmup, false)
 ),
 spread AS (
     SELECT *, median(abs(cycle_ms - middle)) OVER (PARTITION BY run_id, bs) AS mad FROM spec

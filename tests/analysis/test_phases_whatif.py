@@ -14,7 +14,7 @@ from speclog.analysis.concurrency import crossings, unequal
 from speclog.analysis.overhead import ab_overhead
 from speclog.analysis.phases import bill, summary
 from speclog.analysis.side import Side
-from speclog.analysis.whatif import NO_PROFILE, best_steps
+from speclog.analysis.whatif import NO_PROFILE, best_steps, draft_of
 from speclog.cli import cli
 from speclog.errors import UsageError
 from speclog.store import Store
@@ -62,6 +62,36 @@ def test_unusual_windows_stay_out_and_are_counted() -> None:
     assert (found["windows"], found["left_out"]) == (6, 3)
     assert found["cycle_ms"] == pytest.approx(7.025)
     assert bill(windows, {1: 4.0}).filter(phase="draft")["ms"][0] == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize("odd", [{"n": None}, {"n": 0}, {"cycle_ms": 0.0}])
+def test_windows_that_cannot_be_weighed_stay_out(odd: dict[str, object], new_store: Make) -> None:
+    kept = [profile(cycle_ms=7.0 + 0.01 * place, verify_ms=5.0 + 0.01 * place) for place in range(6)]
+    plain = {"kind": "decode", "fwd_ms": 4.0, "cycle_ms": 4.1, "draft_ms": None, "verify_ms": None}
+    rows = [*kept, profile() | odd]
+    base = pl.DataFrame([profile(**plain) | odd, *(profile(**plain) for _ in range(3))])
+    found = summary(pl.DataFrame(rows), base).row(0, named=True)
+    assert (found["windows"], found["rounds"], found["left_out"]) == (6, 600, 1)
+    assert found["cycle_ms"] == pytest.approx(7.025)
+    assert found["verify_ratio"] == pytest.approx(5.025 / 4.0)
+    assert bill(pl.DataFrame(rows), {1: 4.0})["ms"].sum() == pytest.approx(7.025)
+    alone = [profile() | odd for _ in range(3)]
+    assert summary(pl.DataFrame(alone)).is_empty()
+    assert bill(pl.DataFrame(alone), {1: 4.0}).is_empty()
+    made = frames("spec", with_starts([window(1, 300, 7.0)]), speculative=True)
+    store = new_store(made, {"raw_profile_window": profiled("spec", rows)})
+    assert store.rows("SELECT DISTINCT windows FROM phase") == [(6,)]
+
+
+def test_windows_without_requests_say_nothing_of_acceptance() -> None:
+    empty = [profile(reqs=0, acc_len=9.0, acc_hist=[0] * 6) for _ in range(3)]
+    found = summary(pl.DataFrame([*empty, *(profile() for _ in range(3))])).row(0, named=True)
+    assert (found["windows"], found["tau"]) == (6, pytest.approx(2.0))
+    assert summary(pl.DataFrame(empty))["tau"].to_list() == [None]
+    draft = draft_of(pl.DataFrame([*empty, *(profile() for _ in range(3))]), 50, 0)
+    assert not isinstance(draft, str)
+    assert draft.survival.tolist() == pytest.approx([0.8, 0.2, 0, 0, 0])
+    assert draft_of(pl.DataFrame(empty), 50, 0) == NO_PROFILE
 
 
 def test_host_bound_rounds_are_recognised() -> None:
