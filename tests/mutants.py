@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -97,17 +97,31 @@ def mutant(number: int) -> Mutant:
     return Mutant(log, sidecar=sidecar)
 
 
+def damaged(number: int) -> bytes:
+    """A whole real log of its own session, long enough to be compared, with up to sixty things done to it."""
+    dice = random.Random(number)
+    lines = _own(dice, dice.choice(corpus()))
+    for _ in range(dice.randint(0, 60)):
+        lines = dice.choice(_MUTATIONS)(dice, lines)
+    return b"".join(lines)
+
+
 def _excerpt(dice: random.Random) -> list[bytes]:
     """Some lines of a real log below the head that makes them a session, one that no other log has."""
     lines = list(dice.choice(corpus()))
-    own = b"%s%d" % (rb"\g<1>", dice.randrange(1 << 40))
-    head = [
-        _IDENTITY.sub(own, line)
-        for line in lines
-        if any(mark in line for mark in (b"server_args=", b"SPECLOG_MANIFEST", b"non-default args"))
-    ]
+    head = [line for line in _own(dice, lines) if _heads(line)]
     start = dice.randrange(len(lines))
     return head + lines[start : start + dice.randint(8, 50)]
+
+
+def _own(dice: random.Random, lines: Sequence[bytes]) -> list[bytes]:
+    """The lines of a log as those of a session that no other log has."""
+    own = b"%s%d" % (rb"\g<1>", dice.randrange(1 << 40))
+    return [_IDENTITY.sub(own, line) if _heads(line) else line for line in lines]
+
+
+def _heads(line: bytes) -> bool:
+    return any(mark in line for mark in (b"server_args=", b"SPECLOG_MANIFEST", b"non-default args"))
 
 
 def _damage(dice: random.Random, data: bytes) -> bytes:
