@@ -243,6 +243,7 @@ def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Ab
             FROM factor_norm JOIN alike USING (run_id)
             WHERE class IN ('environment', 'server', 'software', 'workload', 'treatment')
                 AND starts_with(name, 'env.NCCL_') AND norm NOT IN ('(unset)', 'recorded')
+                AND name NOT IN (SELECT name FROM factor_entry WHERE effect = 'caveat')
             GROUP BY run_id
         )
         SELECT

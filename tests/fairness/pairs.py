@@ -267,6 +267,13 @@ def _noise() -> list[Labelled]:
         Labelled("noise only", "another host name", _c(args={"host": "0.0.0.0"}), _b(), "fair"),
         Labelled("noise only", "served model name", _c(args={"served_model_name": "x"}), _b(), "fair"),
         Labelled("noise only", "NCCL's own log", _c(env={"NCCL_DEBUG": "INFO"}), _b(), "fair"),
+        Labelled(
+            "noise only",
+            "another container image around the same libraries",
+            _c(env={"NCCL_VERSION": "2.28.3-1", "CUDA_VERSION": "13.0.2"}),
+            _b(env={"NCCL_VERSION": "2.27.5-1"}),
+            "fair",
+        ),
         Labelled("noise only", "where SGLang logs", _c(env={"SGLANG_LOG_MS": "1"}), _b(), "fair"),
         Labelled("noise only", "a cache directory", _c(env={"TRITON_CACHE_DIR": "/a"}), _b(), "fair"),
         Labelled("noise only", "number of prompts", _c(facts={"workload.num_prompts": [8]}), _b(), "fair"),

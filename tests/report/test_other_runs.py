@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from speclog.report import gather as gathering
-from speclog.report import report_text, write_index
+from speclog.report import report_text, rows, write_index
+from speclog.report.experiments import ranking
+from speclog.report.model import Absent, Chart
 from speclog.store import open_store
 from tests.fairness.build import append_all, baseline, candidate
 
@@ -107,3 +109,20 @@ def test_an_unfair_baseline_without_a_common_batch_size_has_no_naive_ratio(tmp_p
     page = html.unescape(re.sub(r"<[^>]+>", "", report_text(target, vs="baseline", fmt="html")))
     assert "throughputs\nnoneagainst base: ✕ Unfair; no batch size in common\nNCCL_ALGO differs" in page
     report_text(target, vs="baseline", fmt="md")
+
+
+def test_what_an_image_was_built_with_is_no_setting_of_nccl(tmp_path: Path) -> None:
+    plain = [baseline("old", env={"NCCL_VERSION": "2.27"}), baseline("new", env={"NCCL_VERSION": "2.28"})]
+    tuned = baseline("ring", env={"NCCL_VERSION": "2.28", "NCCL_ALGO": "Ring"}, round_ms=4.0)
+    found = []
+    for name, runs in (("a", plain), ("b", [*plain, tuned])):
+        target = str(tmp_path / f"{name}.duckdb")
+        with open_store(target, read_only=False) as opened:
+            append_all(opened, [candidate(env={"NCCL_VERSION": "2.28"}), *runs])
+            known = rows.runs(opened)
+            found.append(ranking(opened, known, next(run for run in known.values() if run.name == "new")))
+    assert isinstance(found[0], Absent)
+    assert isinstance(found[1], Chart)
+    (data,) = found[1].data
+    settings = [row[data.columns.index("setting")] for row in data.rows]
+    assert settings == ["NCCL_ALGO=Ring", "none set"]
