@@ -23,6 +23,7 @@ def command(ctx: click.Context, data_path: str | None) -> None:
     from speclog import console
     from speclog.errors import UsageError
     from speclog.store import open_store, summaries
+    from speclog.store.engine import never
 
     target = ctx.obj["store"]
     if data_path is not None:
@@ -30,6 +31,6 @@ def command(ctx: click.Context, data_path: str | None) -> None:
             raise UsageError("--data-path is for a ducklake: store that does not name its data_path already")
         target = f"{target}?data_path={data_path}"
     with open_store(target, read_only=False, lock_timeout=ctx.obj["lock_timeout"]) as store:
-        summed = store.transaction(lambda: summaries.write(store))
+        summed = store.transaction(lambda: summaries.write(store), committed=never)
         also = f"; {summed} runs summed up" if summed else ""
         console.say(f"{console.clean(store.target)}: {store.prepared}{also}")

@@ -140,25 +140,26 @@ class LogIngest:
 
         attempts = iter([(reader, parsed)])
         found: list[IngestSummary] = []
+        written: list[str] = []  # ingest_ids of what the last attempt ended with
 
         def work() -> None:
             first = next(attempts, None)
             if first is not None:
                 with ThreadPoolExecutor(1, thread_name_prefix="insert") as inserter:
-                    found[:] = self._stream(store, inserter, *first)
+                    found[:] = self._stream(store, inserter, *first, written)
                 return
             if read_once(self._path):
                 raise StoreError(
                     f"{self._path}: another process wrote to the store meanwhile, and a pipe cannot be "
                     "read again: nothing of it was kept; run the command again"
                 )
-            # a lake lost the transaction to another writer
+            # a lake lost the transaction to another writer, or its catalog's server
             with parsed_chunks(self._path, self._only) as again:
                 from speclog.ingest.reader import LogReader
 
                 with ThreadPoolExecutor(1, thread_name_prefix="insert") as inserter:
                     newest = written_at(self._path)
-                    found[:] = self._stream(store, inserter, LogReader(newest=newest), again)
+                    found[:] = self._stream(store, inserter, LogReader(newest=newest), again, written)
 
         with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:
             if not store.is_lake:
@@ -166,15 +167,23 @@ class LogIngest:
                 with suppress(SpeclogError):  # an engine that lacks one of them tries them all
                     store.script(f"SET disabled_compression_methods = '{_NOT_WORTH_IT}'")
             try:
-                store.transaction(work)
+                store.transaction(work, committed=lambda: bool(written) and store.holds(written))
             except _Unchanged as same:
                 return same.summaries
         return found
 
     def _stream(
-        self, store: Store, inserter: ThreadPoolExecutor, reader: LogReader, parsed: Iterator[Parsed]
+        self,
+        store: Store,
+        inserter: ThreadPoolExecutor,
+        reader: LogReader,
+        parsed: Iterator[Parsed],
+        written: list[str],
     ) -> list[IngestSummary]:
-        """Read and write; while the inserter stores the rows of one part, the next is read."""
+        """Read and write; while the inserter stores the rows of one part, the next is read.
+
+        ``written`` becomes the ingest_ids of the sessions that are new.
+        """
         from speclog.ingest.build import args_frames, row_frames
 
         inserting: Future[None] | None = None
@@ -204,6 +213,7 @@ class LogIngest:
         new = [s for s in sessions if states[s.index] is None]
         if not new:
             raise _Unchanged(summaries)
+        written[:] = [s.ingest_id for s in new]
         # Summing up that many windows takes longer than reading them; `speclog gc` makes up for it.
         store.insert(self._session_frames(sessions, new), sum_up=False)
         return summaries
@@ -300,17 +310,19 @@ def write_new(
         return {}
     older: dict[int, str] = {}
 
+    def left() -> list[Session]:
+        return [s for s in new if s.index not in older]
+
     def work() -> None:
         for part in rows:
             store.insert(part)
         older.update(older_copies(store, new))
-        left = [s for s in new if s.index not in older]
-        if not left:
+        if not left():
             raise _NothingNew
-        store.insert(told(left))
+        store.insert(told(left()))
 
     with suppress(_NothingNew):
-        store.transaction(work)
+        store.transaction(work, committed=lambda: store.holds([s.ingest_id for s in left()]))
     return older
 
 

@@ -119,6 +119,11 @@ def retry(
         pause = min(pause * 1.6, 1.0)
 
 
+def never() -> bool:
+    """As ``committed`` of `Store.transaction`, for work that changes nothing when it is done twice."""
+    return False
+
+
 def _pause(seconds: float, wake: Callable[[], bool] | None, began: float) -> None:
     end = time.monotonic() + seconds
     while (now := time.monotonic()) < end:

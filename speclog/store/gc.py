@@ -55,7 +55,7 @@ def collect(store: Store, *, older_than: timedelta, dry_run: bool = False) -> Co
         done.bytes_after = done.bytes_before
         return done
     store.transaction(lambda: _delete(store, cutoff, done))
-    store.transaction(lambda: summaries.write(store))
+    store.transaction(lambda: summaries.write(store), committed=engine.never)
     if store.is_lake:
         _compact_lake(store, older_than, done)
     else:

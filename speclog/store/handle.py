@@ -168,14 +168,18 @@ class Store:
         def write() -> None:
             self.insert(frames, sum_up=sum_up)
 
-        ingests = _frame(frames["raw_ingest"]) if "raw_ingest" in frames else None
-        self.transaction(write, committed=None if ingests is None else lambda: self._has(ingests))
+        if "raw_ingest" not in frames:
+            self.transaction(write)
+            return
+        ids = _frame(frames["raw_ingest"])["ingest_id"].unique().to_list()
+        self.transaction(write, committed=lambda: self.holds(ids))
 
     def transaction(self, work: Callable[[], T], *, committed: Callable[[], bool] | None = None) -> T | None:
         """Run ``work`` in a transaction; on a lake, again until it does not meet another writer's.
 
-        ``committed`` tells whether an attempt whose COMMIT was cut off arrived after all; without it such an
-        attempt is an error. Returns work's result (None when ``committed`` said it had arrived).
+        ``committed`` tells whether an attempt whose COMMIT was cut off arrived after all (`never` for work
+        that changes nothing when it is done twice); without it such an attempt is an error. Returns work's
+        result (None when ``committed`` said it had arrived).
         """
         import duckdb
 
@@ -286,11 +290,11 @@ class Store:
             f'INSERT INTO "{table}" BY NAME SELECT {shared}* FROM stream', list(same.values())
         )
 
-    def _has(self, ingests: pl.DataFrame) -> bool:
-        ids = ingests["ingest_id"].unique().to_list()
+    def holds(self, ingest_ids: Sequence[str]) -> bool:
+        """Whether the store has these ingests, each with all its rows."""
         sql = "SELECT count(DISTINCT ingest_id) FROM raw_ingest WHERE list_contains(?, ingest_id)"
-        rows = self._connection.execute(sql, [ids]).fetchall()
-        return int(rows[0][0]) == len(ids)
+        rows = self._connection.execute(sql, [list(ingest_ids)]).fetchall()
+        return int(rows[0][0]) == len(set(ingest_ids))
 
     def _reconnect(self) -> None:
         import duckdb
@@ -320,7 +324,7 @@ class Store:
         yield
         runs, self._to_sum_up = sorted(self._to_sum_up), None
         if runs:
-            self.transaction(lambda: summaries.write(self, runs))
+            self.transaction(lambda: summaries.write(self, runs), committed=engine.never)
 
     def _file_identity(self) -> tuple[int, int] | None:
         if self.is_lake:

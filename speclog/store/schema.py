@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from speclog import __version__, resources
 from speclog.errors import SpeclogError, StoreError
 from speclog.store import catalogue, summaries
+from speclog.store.engine import never
 
 if TYPE_CHECKING:
     from speclog.store.handle import Store
@@ -164,7 +165,7 @@ def _bring_up_to_date(store: Store, version: int | None) -> str:
     if version == SCHEMA_VERSION and _is_newer(_recorded(store, "speclog_version")):
         overlay(store)  # views of a newer release stay: hosts of a fleet would replace each other's for ever
         return "up to date; it keeps the views of a newer speclog"
-    store.transaction(lambda: _install(store))
+    store.transaction(lambda: _install(store), committed=never)
     if version is None:
         return CREATED
     if version < SCHEMA_VERSION:

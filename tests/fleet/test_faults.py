@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fleet_helpers import Postgres, speclog, start
 
-from speclog.store import open_store
+from speclog.store import Store, open_store, summaries
 
 
 def assert_one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
@@ -152,6 +153,53 @@ def test_postgres_restarted_during_an_ingest(
     with open_store(lake) as store:
         assert store.rows("SELECT count(*), sum(windows) FROM run") == [(80, 80 * 30)]
         assert store.rows("SELECT count(*) FROM raw_decode_window") == [(80 * 30,)]
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["many small logs", "one long log"])
+def test_postgres_crashes_between_any_two_statements(
+    postgres: Postgres,
+    lake: str,
+    tmp_path: Path,
+    log_maker: Callable[..., list[Path]],
+    monkeypatch: pytest.MonkeyPatch,
+    long: bool,
+) -> None:
+    """Before rows are written, and before the runs of several logs are summed up together."""
+    from speclog.ingest import write
+    from speclog.ingest.api import ingest_paths
+
+    log_maker(tmp_path / "logs", 1 if long else 6, more_windows=200)
+    if long:
+        monkeypatch.setattr(write, "FLUSH_ROWS", 10)
+    crashed = []
+
+    def crash_before(owner: Any, name: str, call: int) -> None:
+        """Crash the catalog's server before one call of a function."""
+        real, calls = getattr(owner, name), []
+
+        def wrapped(*args: Any, **named: Any) -> Any:
+            calls.append(name)
+            if len(calls) == call:
+                postgres.stop("immediate")
+                postgres.start()
+                crashed.append(name)
+            return real(*args, **named)
+
+        monkeypatch.setattr(owner, name, wrapped)
+
+    crash_before(Store, "insert", 2)
+    if not long:
+        crash_before(summaries, "write", 1)
+    found = ingest_paths([tmp_path / "logs"], store_target=lake, lock_timeout=60)
+    assert crashed == (["insert"] if long else ["insert", "write"])
+    assert {s.status for s in found} == {"ingested"}
+    with open_store(lake) as store:
+        windows = 230 * len(found)
+        assert store.rows("SELECT count(*), sum(windows) FROM run") == [(len(found), windows)]
+        assert store.rows("SELECT count(*) FROM raw_decode_window") == [(windows,)]
+        assert store.rows("SELECT count(*) FROM raw_ingest") == [(len(found),)]
+        summed = store.rows("SELECT count(DISTINCT run_id), count(*) FROM raw_summary")
+        assert summed == [(0, 0) if long else (len(found), len(found))]
 
 
 def test_postgres_restarted_during_a_report(
