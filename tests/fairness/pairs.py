@@ -226,7 +226,7 @@ def _entailed() -> list[Labelled]:
         Labelled(
             "entailed only",
             "a few less cached prefixes under speculation",
-            _c(facts={"workload.cache_hit_share": 0.55}),
+            _c(facts={"workload.cache_hit_share": 0.52}),
             _b(facts={"workload.cache_hit_share": 0.6}),
             "fair",
         ),
@@ -300,8 +300,8 @@ def _noise() -> list[Labelled]:
         ),
         Labelled(
             "noise only",
-            "a cache-hit share half a point apart",
-            _c(facts={"workload.cache_hit_share": 0.005}),
+            "a cache-hit share four points apart",
+            _c(facts={"workload.cache_hit_share": 0.04}),
             _b(facts={"workload.cache_hit_share": 0.0}),
             "fair",
         ),
