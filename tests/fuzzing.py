@@ -82,10 +82,13 @@ class _Gathering:
     def append(self, frames: dict[str, Rows]) -> None:
         self._waiting.append({name: rows.whole() for name, rows in frames.items()})
 
-    def transaction(self, work: Callable[[], None]) -> None:
+    def transaction(self, work: Callable[[], None], *, committed: Callable[[], bool]) -> None:
         """For what has to look at rows it has just written: at once, after what waits."""
         self.flush()
-        self._store.transaction(work)
+        self._store.transaction(work, committed=committed)
+
+    def holds(self, ingest_ids: Sequence[str]) -> bool:
+        return self._store.holds(ingest_ids)
 
     def insert(self, frames: dict[str, pl.DataFrame]) -> None:
         self._store.insert(frames, sum_up=False)
