@@ -187,7 +187,7 @@ def derive(session: Session, *, whole: bool = True) -> None:
     prompts = session.new_token + session.cached_token
     if 0 <= session.cached_token <= prompts and prompts:
         share = round(session.cached_token / prompts, 4)
-        session.set_fact("workload.cache_hit_share", share, "log", session.first_prefill_line)
+        session.set_fact("cached_prefix_share", share, "log", session.first_prefill_line)
 
 
 _ARGS = (

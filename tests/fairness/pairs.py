@@ -226,8 +226,8 @@ def _entailed() -> list[Labelled]:
         Labelled(
             "entailed only",
             "a few less cached prefixes under speculation",
-            _c(facts={"workload.cache_hit_share": 0.52}),
-            _b(facts={"workload.cache_hit_share": 0.6}),
+            _c(facts={"cached_prefix_share": 0.52}),
+            _b(facts={"cached_prefix_share": 0.6}),
             "fair",
         ),
         Labelled("entailed only", "two steps", _c(args={"speculative_num_steps": 2}, tau=1.8), _b(), "fair"),
@@ -300,9 +300,16 @@ def _noise() -> list[Labelled]:
         ),
         Labelled(
             "noise only",
-            "a cache-hit share four points apart",
-            _c(facts={"workload.cache_hit_share": 0.04}),
+            "a cache-hit share half a point apart",
+            _c(facts={"workload.cache_hit_share": 0.005}),
             _b(facts={"workload.cache_hit_share": 0.0}),
+            "fair",
+        ),
+        Labelled(
+            "noise only",
+            "the same prompts sent more often to one arm",
+            _c(facts={"cached_prefix_share": 0.75}),
+            _b(facts={"cached_prefix_share": 0.6}),
             "fair",
         ),
     ]

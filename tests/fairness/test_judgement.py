@@ -110,6 +110,21 @@ def test_vouched_is_only_what_no_record_says(store_of: Stores) -> None:
     assert [store.rows(*one)[0] for one in slow] == [row[1:] for row in expected]
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "said"), [(0.75, 0.6, True), (0.6, 0.75, True), (0.52, 0.6, False), (0.6, 0.58, False)]
+)
+def test_other_prefixes_in_the_cache_are_a_caveat(
+    store_of: Stores, mine: float, theirs: float, said: bool
+) -> None:
+    """Clean windows hold no prefill. A little less on the speculative side is SGLang's doing."""
+    store = store_of(
+        candidate(facts={"cached_prefix_share": mine}), baseline(facts={"cached_prefix_share": theirs})
+    )
+    ((verdict, caveats),) = store.rows("SELECT verdict, caveats FROM comparison")
+    assert verdict == "fair"
+    assert any("cached_prefix_share" in caveat for caveat in caveats) == said
+
+
 DARK = ["fact.gpu.name", "fact.gpu.count", "fact.gpu.power_limit_w", "fact.driver", "fact.torch"]
 ONCE = ["fact.cuda", "fact.plugins", "fact.gpu.other_processes", "fact.gpu.clocks_max_sm_mhz"]
 

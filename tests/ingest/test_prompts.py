@@ -1,6 +1,5 @@
-"""What share of the prompts came out of the prefix cache: a fact of the workload that the prefills tell."""
+"""What share of the prompts came out of the prefix cache, as the prefills tell it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from speclog.ingest.api import ingest_paths
 from speclog.ingest.follow import follow_log
 from speclog.store import open_store
 
-SHARE = "fact WHERE name = 'workload.cache_hit_share'"
+SHARE = "fact WHERE name = 'cached_prefix_share'"
 LINES = [
     start(), prefill(1, new=300), decode(2), prefill(3, new=100, cached=150), decode(4),
     prefill(5, new=0, cached=50), decode(6), decode(7),
@@ -74,11 +73,3 @@ def test_pieces_of_a_rotated_log_count_together(tmp_path: Path, store: str, cut:
 def test_without_prompts_it_is_unknown(tmp_path: Path, store: str, lines: list[str]) -> None:
     ingest_paths([write(tmp_path / "a.log", lines)], store_target=store)
     assert shares(store) == []
-
-
-def test_what_the_manifest_says_stays(
-    tmp_path: Path, store: str, rows: Callable[..., list[tuple[object, ...]]]
-) -> None:
-    manifest = 'SPECLOG_MANIFEST v=1 {"session": "x", "workload": {"cache_hit_share": 0.5}}'
-    ingest_paths([write(tmp_path / "a.log", [manifest, *LINES])], store_target=store)
-    assert rows(f"SELECT value, source FROM {SHARE}") == [("0.5", "manifest")]

@@ -100,7 +100,7 @@ def test_facts(h200: Store) -> None:
         "profiling": "events",
         "weight.draft_gb": "2.14",
         "weight.target_gb": "14.98",
-        "workload.cache_hit_share": "0.0",
+        "cached_prefix_share": "0.0",
     }
     assert dict(h200.rows(sql, ["base-nograph"]))["graph.enabled"] == "false"
 
