@@ -183,6 +183,8 @@ def _is_newer(version: str | None) -> bool:
 def _install(store: Store) -> None:
     """Make or migrate everything inside the caller's transaction."""
     version = recorded_version(store)
+    if version is not None and _recorded(store, "schema_digest") == digest():
+        return  # another host was first, and this transaction, tried again, has nothing left to do
     for number, path in migrations():
         if version is not None and number > version:
             _run(store, path.name, path.read_text(encoding="utf-8"))
