@@ -16,21 +16,12 @@ from mutants import damaged
 
 from speclog.cli import cli
 from speclog.errors import SpeclogError
+from speclog.queries import all_saved
 from speclog.store import open_store
 
 pytestmark = pytest.mark.slow
 STORES = int(os.environ.get("SPECLOG_HOSTILE_STORES", "2"))
 LOGS_A_STORE = 10
-QUERIES = (
-    "break-even",
-    "differences",
-    "environment",
-    "levels",
-    "phases",
-    "runs",
-    "switch-off",
-    "windows-left-out",
-)
 
 
 def ask(target: str, *args: str) -> None:
@@ -64,8 +55,8 @@ def test_no_command_fails_on_what_it_finds(number: int, tmp_path: Path) -> None:
     ask(target, "check", "--vs", "baseline", "--junit", str(tmp_path / "checked.xml"))
     for command in (["check", "--json"], ["plan", "--vs", "baseline"], ["runs"], ["runs", "--json"]):
         ask(target, *command)
-    for name in QUERIES:
-        ask(target, "query", name)
+    for query in all_saved():
+        ask(target, "query", query.name)
     dice = random.Random(number)
     for run_id in dice.sample(arms[True], min(3, len(arms[True]))):
         for other in dice.sample(arms[False], min(2, len(arms[False]))):
