@@ -95,7 +95,7 @@ side AS MATERIALIZED (
 ),
 met AS (
     SELECT
-        e.* REPLACE (factor_required(e.required, e.once_set, a.norm, b.norm) AS required),
+        e.* REPLACE (factor_required(e.required, e.once_known, a.norm, b.norm) AS required),
         a.norm AS a_norm, b.norm AS b_norm,
         factor_differs(e.how, e.tolerance, a.norm, b.norm) AS differs,
         coalesce(regexp_full_match(a.norm, e.doubtful), false)

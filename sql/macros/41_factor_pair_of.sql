@@ -44,7 +44,7 @@ normal AS (
 ),
 differing AS (
     SELECT
-        * REPLACE (factor_required(required, once_set, c_norm, b_norm) AS required),
+        * REPLACE (factor_required(required, once_known, c_norm, b_norm) AS required),
         factor_differs(how, tolerance, c_norm, b_norm) AS differs,
         coalesce(regexp_full_match(c_norm, doubtful), false) OR coalesce(regexp_full_match(b_norm, doubtful), false) AS bad
     FROM normal

@@ -1,7 +1,7 @@
 -- factor_entry: the catalogue's entry for every name of a factor that occurs in the store or is required. Grain: name.
 -- The entry that names it exactly wins, else the longest matching pattern, else the earlier one; none: class 'unclassified'.
 -- required: of environment variables only the family is (env.NCCL_*): when it is recorded, every variable of it is known.
--- once_set: required of both sides as soon as one of them has it: a fact that the catalogue names so (once_known), or a variable of no
+-- once_known: required of both sides as soon as one of them has it: a fact that the catalogue names so, or a variable of no
 -- required family, as soon as one of them sets it.
 -- Inputs: factor, raw_server_arg, raw_env_var, raw_fact, raw_annotation.
 CREATE OR REPLACE VIEW factor_entry AS
@@ -21,7 +21,7 @@ SELECT
     coalesce(f.required AND (NOT starts_with(n.name, 'env.') OR ends_with(n.name, '*')), false) AS required,
     coalesce(f.once_known, false) OR (
         coalesce(f.class, 'unclassified') IN ('environment', 'unclassified') AND starts_with(n.name, 'env.') AND NOT coalesce(f.required, false)
-    ) AS once_set,
+    ) AS once_known,
     f.needs, f.better, f.effect, f.doubtful, f.otherwise, f.mend, f.about
 FROM name AS n
 LEFT JOIN factor AS f ON n.name = f.pattern OR (contains(f.pattern, '*') AND n.name GLOB f.pattern)

@@ -26,7 +26,7 @@ scan AS MATERIALIZED (
     SELECT run_id, prefix, source, line_no FROM env_scan
 ),
 entry AS MATERIALIZED (
-    SELECT name, class, required, once_set, needs FROM factor_entry
+    SELECT name, class, required, once_known, needs FROM factor_entry
 ),
 env_name AS (
     SELECT DISTINCT name FROM variable WHERE NOT ends_with(name, '.sha256')
@@ -68,7 +68,7 @@ label AS (
     SELECT
         a.run_id, e.name, coalesce(r.value, a.key || ' ' || a.value) AS value, 'annotation' AS source, NULL::BIGINT AS line_no
     FROM said AS a JOIN entry AS e
-        ON (e.required OR e.once_set) AND starts_with(e.name, 'fact.') AND (
+        ON (e.required OR e.once_known) AND starts_with(e.name, 'fact.') AND (
             (a.key = 'machine' AND e.class IN ('environment', 'software')
                 AND e.name NOT IN ('fact.profiling', 'fact.version', 'fact.engine'))
             OR (a.key = 'workload' AND e.class = 'workload')

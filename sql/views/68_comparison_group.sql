@@ -29,7 +29,7 @@ telling AS MATERIALIZED (
     WHERE e.class NOT IN ('noise', 'treatment')
         AND (
             s.low <> s.high OR e.doubtful IS NOT NULL
-            OR ((e.required OR (e.once_set AND s.low <> '(unset)')) AND coalesce(s.n, 0) < (SELECT count(*) FROM runs))
+            OR ((e.required OR (e.once_known AND s.low <> '(unset)')) AND coalesce(s.n, 0) < (SELECT count(*) FROM runs))
         )
 ),
 single AS MATERIALIZED (
@@ -84,7 +84,7 @@ varying AS (
 met AS MATERIALIZED (
     SELECT
         t.* EXCLUDE (place, pick, mend, about)
-            REPLACE (factor_required(t.required, t.once_set, nullif(c.norm, ''), nullif(b.norm, '')) AS required),
+            REPLACE (factor_required(t.required, t.once_known, nullif(c.norm, ''), nullif(b.norm, '')) AS required),
         c.norm AS c_norm, c.version, c.tree, b.norm AS b_norm, c.side_no AS c_side, b.side_no AS b_side,
         factor_differs(t.how, t.tolerance, nullif(c.norm, ''), nullif(b.norm, '')) AS differs,
         coalesce(regexp_full_match(c.norm, t.doubtful) OR regexp_full_match(b.norm, t.doubtful), false) AS bad
