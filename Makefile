@@ -74,11 +74,11 @@ pictures: venv
 
 ## bench-ingest: how fast logs get in, against ripgrep, lnav and a Python loop; rewrites docs/performance.md
 bench-ingest: venv
-	$(BIN)/python bench/ingest.py
+	PYTHONPATH=. $(BIN)/python -m bench.ingest
 
 ## bench-ingest-quick: the same with 0.25 GB of each file; prints only
 bench-ingest-quick: venv
-	$(BIN)/python bench/ingest.py --quick
+	PYTHONPATH=. $(BIN)/python -m bench.ingest --quick
 
 ## bench-report: report, index and check over 1,000 runs; writes its section of docs/performance.md
 bench-report: venv

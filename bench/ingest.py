@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-REAL = ROOT.parent / "shared" / "logs" / "rtxpro6000-kimi" / "sglang-optimized.log"
-PAGE = ROOT / "docs" / "performance.md"
-MARKS = ("<!-- bench-ingest begins -->", "<!-- bench-ingest ends -->")
+from bench import section
+
+REAL = section.ROOT.parent / "shared" / "logs" / "rtxpro6000-kimi" / "sglang-optimized.log"
 GB = 1_000_000_000
 KINDS = ("sparse", "sparse, varied", "one server", "dense")
 ONCE = ("sparse, varied", "one server")
@@ -104,9 +103,12 @@ class Run:
 def measure(command: list[str], **env: str) -> Run:
     """Run a command to its end. Raises SystemExit with its output when it fails."""
     start = time.monotonic()
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=kept | env, cwd=ROOT
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=section.environment() | env,
+        cwd=section.ROOT,
     )
     out = process.stdout.read().decode("utf-8", "replace") if process.stdout else ""
     _, status, used = os.wait4(process.pid, 0)
@@ -246,7 +248,9 @@ def speclog(path: Path) -> Run:
     try:
         command = [sys.executable, "-m", "speclog", "--store", str(store), "ingest", str(path)]
         # An installed package has its byte code; a checkout may be told not to write any.
-        return measure(command, PYTHONPATH=str(ROOT), PYTHONPYCACHEPREFIX=str(path.with_name("pycache")))
+        return measure(
+            command, PYTHONPATH=str(section.ROOT), PYTHONPYCACHEPREFIX=str(path.with_name("pycache"))
+        )
     finally:
         for old in path.parent.glob("store.duckdb*"):
             old.unlink()
@@ -307,13 +311,6 @@ def versions() -> str:
     return ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "numpy"))
 
 
-def publish(lines: list[str]) -> None:
-    """Write the table between its marks; the rest of the page stays."""
-    text = PAGE.read_text(encoding="utf-8")
-    begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
-    PAGE.write_text(text[:begin] + "\n" + "\n".join(lines) + "\n" + text[end:], encoding="utf-8")
-
-
 def main() -> None:
     """Measure, print, publish."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -330,7 +327,7 @@ def main() -> None:
             print(line, flush=True)
             lines.append(line)
     if not options.quick:
-        publish(lines)
+        section.write("bench-ingest", lines)
 
 
 if __name__ == "__main__":

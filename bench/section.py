@@ -37,6 +37,11 @@ def machine() -> str:
     )
 
 
+def environment() -> dict[str, str]:
+    """The environment of a measured command: an installed speclog has its bytecode, so it may be kept."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def timed(target: str, arguments: Sequence[str]) -> tuple[float, float, int]:
     """Run ``speclog --store TARGET ARGUMENTS``: (wall seconds, CPU seconds, exit code)."""
 
@@ -46,7 +51,10 @@ def timed(target: str, arguments: Sequence[str]) -> tuple[float, float, int]:
 
     began, before = time.perf_counter(), cpu()
     done = subprocess.run(
-        [sys.executable, "-m", "speclog", "--store", target, *arguments], capture_output=True, text=True
+        [sys.executable, "-m", "speclog", "--store", target, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(),
     )
     if done.returncode:
         print("  " + (done.stderr.strip().splitlines() or ["?"])[-1])
