@@ -13,6 +13,9 @@ import numpy as np
 
 from speclog.analysis.line import Floats
 
+AT_ONCE = 64
+"""Places whose blocks are looked up together: what is found stays in a core's cache."""
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -56,8 +59,8 @@ def block_draws(residuals: Residuals, length: int, resamples: int, rng: np.rando
     n = len(residuals.round_ms)
     length = min(length, n)
     places = -(-n // length)
-    starts = rng.integers(0, n, (resamples, places))
-    starts = np.ascontiguousarray(starts.T)  # one place's after the other, as they are looked up
+    starts = rng.integers(0, n, (resamples, places), dtype=np.uint32)
+    starts = starts.T.astype(np.intp, order="C")  # one place's after the other, as they are looked up
     return Draws(
         _laid(residuals.round_ms, residuals.mean_weight, length, starts),
         _laid(residuals.round_ms, residuals.slope_weight, length, starts),
@@ -86,11 +89,13 @@ def _laid(values: Floats, weights: Floats, length: int, starts: np.ndarray) -> F
     blocks = values[(np.arange(n) + np.arange(length)[:, None]) % n]
     weight = np.zeros(places * length)
     weight[:n] = weights
-    alike = bool((weights == weights[0]).all())
     laid: Floats = np.zeros(starts.shape[1])
-    sums, found = np.empty(n), np.empty_like(laid)
-    for place, at_place in enumerate(weight.reshape(places, length)):
-        if place in (0, places - 1) or not alike:
-            np.dot(at_place, blocks, out=sums)
+    alike = places - 1 if (weights == weights[0]).all() else 0
+    sums = weight[:length] @ blocks
+    for first in range(0, alike, AT_ONCE):
+        laid += sums.take(starts[first : min(first + AT_ONCE, alike)], mode="clip").sum(axis=0)
+    found = np.empty_like(laid)
+    for place, at_place in enumerate(weight.reshape(places, length)[alike:], start=alike):
+        np.dot(at_place, blocks, out=sums)
         laid += sums.take(starts[place], out=found, mode="clip")
     return laid

@@ -13,6 +13,7 @@ from speclog.errors import UsageError
 from speclog.threads import taking_turns
 
 if TYPE_CHECKING:
+    from speclog.report.ahead import Ahead
     from speclog.report.model import Report
     from speclog.store import Store
 
@@ -80,7 +81,7 @@ def report_text(
     cross_engine: bool = False,
 ) -> str:
     """The report as text; arguments and errors as in `write_report`."""
-    from speclog.report import progress
+    from speclog.report import ahead, progress
     from speclog.store import snapshot
 
     if fmt not in FORMATS:
@@ -93,20 +94,31 @@ def report_text(
         progress.progress_bar() as step,
     ):
         loading: list[Future[None]] = []
+        looking: list[Future[Ahead]] = []
 
         def load() -> None:
             loading.append(loader.submit(_load))
             loader.submit(_load_libraries)
+
+        def look(store: Store, view: str) -> None:
+            if view == "run" and (named := ahead.named(store, vs, candidates)):
+                looking.append(loader.submit(ahead.look, store.target, named, lock_timeout))
 
         def make(store: Store) -> Report:
             loading[0].result()
             from speclog.report.gather import gather
 
             return gather(
-                store, vs=vs, candidates=candidates, command=command, cross_engine=cross_engine, step=step
+                store,
+                vs=vs,
+                candidates=candidates,
+                command=command,
+                cross_engine=cross_engine,
+                step=step,
+                ahead=looking[0] if looking else None,
             )
 
-        report = snapshot.read(store_target, make, lock_timeout=lock_timeout, opened=load)
+        report = snapshot.read(store_target, make, lock_timeout=lock_timeout, opened=load, made=look)
         from speclog.report import as_json, markdown, render
 
         step("writing", 0.9)

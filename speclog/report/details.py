@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from speclog.analysis import windows
 from speclog.report import advice, rows, sources
@@ -14,13 +14,13 @@ from speclog.report.findings import Findings, plain, pooled
 from speclog.report.kin import Kin
 from speclog.report.model import Absent, Chart, Level, Pair, Row, Run, Section
 from speclog.report.sources import sourced
-from speclog.store import open_store
 
 if TYPE_CHECKING:
     import polars as pl
 
     from speclog.analysis.levels import RunLevels
     from speclog.analysis.side import Side
+    from speclog.report.ahead import Ahead
     from speclog.store import Store
 
 
@@ -32,31 +32,14 @@ POINTS = 13
 
 
 class Sides:
-    """Windows and statistics of runs, each read and resampled once a page."""
+    """Windows and statistics of runs, each read and resampled once a page; some of them perhaps ``ahead``."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, ahead: Future[Ahead] | None = None) -> None:
         self._store = store
         self._windows: dict[str, pl.DataFrame] = {}
         self._levels: dict[str, RunLevels] = {}
         self._sides: dict[tuple[str, ...], Side] = {}
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="windows")
-        self._ahead: Future[Ahead] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._beside.shutdown(wait=False)  # whoever needs what is being read waits for it
-
-    def read_ahead(self, runs: Sequence[Run]) -> None:
-        """Begin to read and resample the windows of runs, each a side alone, while other questions are asked.
-
-        By a connection of its own: of a store in a file, which nobody changes meanwhile; a lake's may be in
-        another state by then.
-        """
-        if not self._store.is_lake:
-            ids = [run.run_id for run in runs]
-            self._ahead = self._beside.submit(_look_ahead, self._store.target, ids)
+        self._ahead = ahead
 
     def _meet(self) -> None:
         """Wait for what was read ahead."""
@@ -96,30 +79,6 @@ class Sides:
         if run.run_id not in self._levels:
             self._levels[run.run_id] = run_levels(self.windows(run))
         return self._levels[run.run_id]
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """What `Sides` has of runs, by run_id."""
-
-    windows: dict[str, pl.DataFrame]
-    levels: dict[str, RunLevels]
-    sides: dict[str, Side]
-
-
-def _look_ahead(target: str, run_ids: Sequence[str]) -> Ahead:
-    from speclog.analysis.levels import run_levels
-    from speclog.analysis.scatter import uncertainty
-    from speclog.analysis.side import Side
-
-    with open_store(target) as store:
-        found = windows.load(store, run_ids)
-    levels = {run_id: run_levels(frame) for run_id, frame in found.items()}
-    sides = {run_id: Side([one]) for run_id, one in levels.items()}
-    for side in sides.values():
-        for part in side.parts:
-            uncertainty(part)
-    return Ahead(found, levels, sides)
 
 
 def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], judged: int) -> None:

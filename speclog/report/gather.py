@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from speclog.store import snapshot
 
 if TYPE_CHECKING:
     from speclog.analysis.baseline import Choice
+    from speclog.report.ahead import Ahead
     from speclog.store import Store
 
 DETAILED = 8
@@ -48,23 +50,31 @@ def gather(
     command: str,
     cross_engine: bool = False,
     step: Step = silent,
+    ahead: Future[Ahead] | None = None,
 ) -> Report:
     """Everything the page says, read from an open store.
 
     ``vs`` names baselines as `runs.resolve` does, or is the word ``baseline``: every run without speculation.
     ``candidates`` names runs likewise; None means every speculative run.
     ``cross_engine``: with runs of another engine too, and with whatever is named; said so everywhere.
-    ``step`` is told what is being done. Raises UsageError when a name fits no run, a baseline speculates or a
-    candidate does not, and when ``cross_engine`` names no run to compare with.
+    ``step`` is told what is being done; ``ahead`` is what `ahead.look` finds meanwhile.
+    Raises UsageError when a name fits no run, a baseline speculates or a candidate does not, and when
+    ``cross_engine`` names no run to compare with.
     """
     if cross_engine and vs == "baseline":
         raise UsageError(engines.NOT_NAMED)
     with snapshot.taken(store):
-        return _gather(store, vs, candidates, command, cross_engine, step)
+        return _gather(store, vs, candidates, command, cross_engine, step, ahead)
 
 
 def _gather(
-    store: Store, vs: str, candidates: Sequence[str] | None, command: str, cross_engine: bool, step: Step
+    store: Store,
+    vs: str,
+    candidates: Sequence[str] | None,
+    command: str,
+    cross_engine: bool,
+    step: Step,
+    ahead: Future[Ahead] | None,
 ) -> Report:
     step("judging pairs", 0.2)
     known = rows.runs(store)
@@ -74,10 +84,8 @@ def _gather(
     # The fair pair may be with a baseline that nobody named: all plain runs are looked at.
     everyone = named | {run.run_id for run in known.values() if run.speculative is False and run.served}
     few = len(known) <= MANY
-    sides = Sides(store)
-    if not few and vs != "baseline" and len(wanted) + len(named) <= DETAILED:
-        sides.read_ahead([*wanted, *(known[run_id] for run_id in sorted(named))])
-    with sides, store.holding():
+    sides = Sides(store, ahead)
+    with store.holding():
         verdicts = Verdicts(store, known, [run.run_id for run in wanted], everyone)
         explicit = named if vs != "baseline" else None
         choices = verdicts.choices(named)

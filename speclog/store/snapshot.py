@@ -44,9 +44,16 @@ _LOG = logging.getLogger(__name__)
 _BESIDE, _ASIDE = "snapshot_new", "snapshot_view_"
 
 
+def _nothing(*_: object) -> None: ...
+
+
 @contextmanager
-def taken(store: Store, views: Sequence[str] = VIEWS) -> Iterator[None]:
+def taken(
+    store: Store, views: Sequence[str] = VIEWS, made: Callable[[Store, str], object] = _nothing
+) -> Iterator[None]:
     """Within the block, ``views`` are tables of this connection; within another such block nothing is done.
+
+    ``made`` is told of each as soon as it is one, and may ask questions of it.
 
     What others write meanwhile is not seen, and the store's file is held. Raises StoreError when the store
     fails, also when a lake's connection is lost within the block: what was made is lost with it.
@@ -63,14 +70,16 @@ def taken(store: Store, views: Sequence[str] = VIEWS) -> Iterator[None]:
         return
     own = [name for name in wanted if kinds.get(name) == "view"]
     with store.holding():
-        store.transaction(lambda: _make(store, wanted, own))
+        store.transaction(lambda: _make(store, wanted, own, made))
         try:
             yield
         finally:
             _drop(store, wanted, own)
 
 
-def _make(store: Store, wanted: Sequence[str], own: Sequence[str]) -> None:
+def _make(
+    store: Store, wanted: Sequence[str], own: Sequence[str], made: Callable[[Store, str], object]
+) -> None:
     for name in wanted:
         if name == "level_count":
             _say_why_slow(store)
@@ -78,6 +87,7 @@ def _make(store: Store, wanted: Sequence[str], own: Sequence[str]) -> None:
         if name in own:  # this connection has a view of its own over the store's (`schema.overlay`)
             store.script(f"ALTER VIEW temp.{name} RENAME TO {_ASIDE}{name}")
         store.script(f"ALTER TABLE temp.{_BESIDE} RENAME TO {name}")
+        made(store, name)
 
 
 def _say_why_slow(store: Store) -> None:
@@ -107,20 +117,21 @@ def read(
     *,
     lock_timeout: float = 20.0,
     views: Sequence[str] = VIEWS,
-    opened: Callable[[], object] = lambda: None,
+    opened: Callable[[], object] = _nothing,
+    made: Callable[[Store, str], object] = _nothing,
 ) -> T:
     """What ``work`` makes of a store, as far as it goes through ``views`` of one state of the store.
 
     ``opened`` is called when the store is open, before the tables are made: what it starts in another thread
-    has Python's lock to itself meanwhile. A lake whose connection is lost on the way is read again from the
-    start, once. Raises StoreError when the store cannot be read.
+    has Python's lock to itself meanwhile. ``made`` as in `taken`. A lake whose connection is lost on the way
+    is read again from the start, once. Raises StoreError when the store cannot be read.
     """
     try:
-        return _read(target, work, lock_timeout, views, opened)
+        return _read(target, work, lock_timeout, views, opened, made)
     except StoreError as error:
         if error.__cause__ is None or not problems.is_lost(error.__cause__):
             raise
-    return _read(target, work, lock_timeout, views, opened)
+    return _read(target, work, lock_timeout, views, opened, made)
 
 
 def _read(
@@ -129,10 +140,11 @@ def _read(
     lock_timeout: float,
     views: Sequence[str],
     opened: Callable[[], object],
+    made: Callable[[Store, str], object],
 ) -> T:
     with open_store(target, lock_timeout=lock_timeout) as store:
         opened()
-        with taken(store, views):
+        with taken(store, views, made):
             return work(store)
 
 
