@@ -64,7 +64,7 @@ def curve(
         if known is None:
             continue
         star, speedup = known.tau_star, known.speedup
-        arms = (known.tau.value, known.candidate.round_ms, known.baseline.round_ms)
+        arms = (known.candidate.tau, known.candidate.round_ms, known.baseline.round_ms)
         star_row = (star.value, *star.interval(confidence))
         outside = not pair.context_from <= context <= pair.context_to
         rows.append((context, *star_row, *arms, speedup.value, *speedup.interval(confidence), outside))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -48,14 +49,14 @@ class Pair:
     baseline: Arm
     confidence: float
 
-    @property
+    @cached_property
     def tau_star(self) -> Estimate:
         """Accept length at which both arms are equally fast."""
         c, b = self.candidate, self.baseline
         value = b.tau * c.round_ms / b.round_ms
         return self._estimate(value, [c.log_ms], [_minus(b.log_ms), b.log_tau])
 
-    @property
+    @cached_property
     def speedup(self) -> Estimate:
         """S = tau / tau_star."""
         c, b = self.candidate, self.baseline
@@ -80,12 +81,12 @@ class Pair:
         value = c.tau * b.round_ms / b.tau - c.round_ms
         return Estimate(value, self.t_spec_ms.draws * (self.speedup.draws - 1))
 
-    @property
+    @cached_property
     def t_spec_ms(self) -> Estimate:
         """Round time of the candidate."""
         return self._estimate(self.candidate.round_ms, [self.candidate.log_ms], [])
 
-    @property
+    @cached_property
     def t_base_ms(self) -> Estimate:
         """Round time of the baseline."""
         return self._estimate(self.baseline.round_ms, [], [self.baseline.log_ms])

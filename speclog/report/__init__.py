@@ -13,8 +13,8 @@ from speclog.errors import UsageError
 from speclog.threads import taking_turns
 
 if TYPE_CHECKING:
-    from speclog.report.ahead import Ahead
     from speclog.report.model import Report
+    from speclog.report.sides import Sides
     from speclog.store import Store
 
 FORMATS = {"html": "html", "md": "md", "json": "json"}
@@ -94,7 +94,7 @@ def report_text(
         progress.progress_bar() as step,
     ):
         loading: list[Future[None]] = []
-        looking: list[Future[Ahead]] = []
+        looking: list[Future[Sides]] = []
 
         def load() -> None:
             loading.append(loader.submit(_load))

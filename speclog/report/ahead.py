@@ -1,4 +1,4 @@
-"""The windows of the runs that a report names, read and resampled while the tables it rests on are made."""
+"""The runs that a report names, read and compared by another thread while the tables it rests on are made."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from speclog.runs import resolve
 from speclog.store import open_store
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from speclog.analysis.levels import RunLevels
-    from speclog.analysis.side import Side
+    from speclog.report.sides import Sides
     from speclog.store import Store
 
 FROM = 200
@@ -24,45 +21,47 @@ MOST = 8
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """What was read ahead, by run_id: windows, statistics of levels, the run as a side alone."""
+class Named:
+    """The run_ids of what was asked for by name."""
 
-    windows: dict[str, pl.DataFrame]
-    levels: dict[str, RunLevels]
-    sides: dict[str, Side]
+    candidates: tuple[str, ...]
+    baselines: tuple[str, ...]
 
 
-def named(store: Store, vs: str, candidates: Sequence[str] | None) -> list[str]:
-    """The run_ids to `look` at, by view ``run``: those asked for by name; none where it does not pay.
+def named(store: Store, vs: str, candidates: Sequence[str] | None) -> Named | None:
+    """What to `look` at, by view ``run``; None where it does not pay.
 
     None of a lake either: another connection may see another state of it.
     """
     if store.is_lake or vs == "baseline" or not candidates:
-        return []
+        return None
     if store.rows("SELECT count(*) FROM run")[0][0] <= FROM:
-        return []
+        return None
     try:
-        found = {run_id for text in (*candidates, vs) for run_id in resolve(store, text)}
+        mine = {run_id: None for text in candidates for run_id in resolve(store, text)}
+        found = Named(tuple(mine), tuple(resolve(store, vs)))
     except UsageError:
-        return []  # whoever makes the report says so
-    return sorted(found) if len(found) <= MOST else []
+        return None  # whoever makes the report says so
+    return found if len({*found.candidates, *found.baselines}) <= MOST else None
 
 
-def look(target: str, run_ids: Sequence[str], lock_timeout: float) -> Ahead:
-    """Read the runs by a connection of its own, and resample each.
+def look(target: str, runs: Named, lock_timeout: float) -> Sides:
+    """Read the runs by a connection of its own, and resample each; one pair is compared too.
 
     Raises StoreError when the store cannot be read.
     """
-    from speclog.analysis import windows
-    from speclog.analysis.levels import run_levels
     from speclog.analysis.scatter import uncertainty
-    from speclog.analysis.side import Side
+    from speclog.report.sides import Sides
 
     with open_store(target, lock_timeout=lock_timeout) as store:
-        found = windows.load(store, run_ids)
-    levels = {run_id: run_levels(frame) for run_id, frame in found.items()}
-    sides = {run_id: Side([one]) for run_id, one in levels.items()}
-    for side in sides.values():
-        for part in side.parts:
+        sides = Sides(store)
+        sides.read([*runs.candidates, *runs.baselines])
+    for run_id in (*runs.candidates, *runs.baselines):
+        for part in sides.side((run_id,)).parts:
             uncertainty(part)
-    return Ahead(found, levels, sides)
+    if len(runs.candidates) == len(runs.baselines) == 1:
+        compared = sides.compared(runs.candidates, runs.baselines)
+        for size, speedup in compared.select("batch_size", "speedup").iter_rows():
+            if speedup is not None:
+                sides.curve(runs.candidates, runs.baselines, size)
+    return sides

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from speclog.report import rows
 from speclog.report.charts import concurrency
-from speclog.report.details import Sides, intervals
+from speclog.report.details import intervals
 from speclog.report.findings import Findings
 from speclog.report.kin import Kin
 from speclog.report.model import Answer, Pair, Row, Section
+from speclog.report.sides import Sides
 
 if TYPE_CHECKING:
     import polars as pl

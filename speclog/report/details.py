@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speclog.analysis import windows
 from speclog.report import advice, rows, sources
 from speclog.report.charts import acceptance, bill, break_even, context, timeline
 from speclog.report.findings import Findings, plain, pooled
@@ -18,67 +16,12 @@ from speclog.report.sources import sourced
 if TYPE_CHECKING:
     import polars as pl
 
-    from speclog.analysis.levels import RunLevels
-    from speclog.analysis.side import Side
-    from speclog.report.ahead import Ahead
+    from speclog.report.sides import Sides
     from speclog.store import Store
 
 
 JUDGED = 4
 """Pairs of a section, fairest first, whose intervals are worked out; of further ones the point estimates."""
-
-POINTS = 13
-"""Contexts at which the curve of a batch size is drawn: it is nearly straight."""
-
-
-class Sides:
-    """Windows and statistics of runs, each read and resampled once a page; some of them perhaps ``ahead``."""
-
-    def __init__(self, store: Store, ahead: Future[Ahead] | None = None) -> None:
-        self._store = store
-        self._windows: dict[str, pl.DataFrame] = {}
-        self._levels: dict[str, RunLevels] = {}
-        self._sides: dict[tuple[str, ...], Side] = {}
-        self._ahead = ahead
-
-    def _meet(self) -> None:
-        """Wait for what was read ahead."""
-        if self._ahead is not None:
-            found = self._ahead.result()
-            self._ahead = None
-            self._windows |= found.windows
-            self._levels |= found.levels
-            self._sides |= {(run_id,): side for run_id, side in found.sides.items()}
-
-    def windows(self, run: Run) -> pl.DataFrame:
-        """The decode windows of a run (view ``decode_window``), in log order."""
-        self.read([run])
-        return self._windows[run.run_id]
-
-    def read(self, runs: Sequence[Run]) -> None:
-        """Read the windows of runs that were not read before: one query, for each costs like one run."""
-        self._meet()
-        missing = {run.run_id for run in runs} - self._windows.keys()
-        if missing:
-            self._windows |= windows.load(self._store, sorted(missing))
-
-    def side(self, runs: Sequence[Run]) -> Side:
-        """One arm: the run and its repeats."""
-        from speclog.analysis.side import Side
-
-        key = tuple(run.run_id for run in runs)
-        self._meet()
-        if key not in self._sides:
-            self.read(runs)
-            self._sides[key] = Side([self._of(run) for run in runs])
-        return self._sides[key]
-
-    def _of(self, run: Run) -> RunLevels:
-        from speclog.analysis.levels import run_levels
-
-        if run.run_id not in self._levels:
-            self._levels[run.run_id] = run_levels(self.windows(run))
-        return self._levels[run.run_id]
 
 
 def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], judged: int) -> None:
@@ -88,7 +31,7 @@ def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], 
     """
     factors = rows.factors(store, [pair for section in sections for pair in section.shown])
     looked_at = [pair for section in sections for pair in (*section.shown, *section.pairs[:judged])]
-    sides.read([run for pair in looked_at if pair.main_level for run in (pair.candidate, pair.baseline)])
+    sides.read([run_id for pair in looked_at if pair.main_level for run_id in pair.ids])
     for section in sections:
         made = {}
         for shown in section.shown:
@@ -107,7 +50,7 @@ def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], 
 def judge_brief(sides: Sides, sections: Sequence[Section]) -> None:
     """Work out the intervals of sections that have a row only: of the pair asked for and of the fair one."""
     shown = [pair for s in sections for pair in (s.chosen, s.fair) if pair is not None and pair.main_level]
-    sides.read([run for pair in shown for run in (pair.candidate, pair.baseline)])
+    sides.read([run_id for pair in shown for run_id in pair.ids])
     made = {pair.ids: _judged(sides, pair) for pair in shown}
     for section in sections:
         section.chosen = made.get(section.chosen.ids, section.chosen) if section.chosen else None
@@ -120,20 +63,10 @@ def _judged(sides: Sides, pair: Pair) -> Pair:
     return replace(pair, levels=intervals(sides, pair)) if pair.main_level else pair
 
 
-def arms(sides: Sides, pair: Pair) -> tuple[Side, Side]:
-    """Both sides of a pair, each with its repeats."""
-    return (
-        sides.side([pair.candidate, *pair.candidate_repeats]),
-        sides.side([pair.baseline, *pair.baseline_repeats]),
-    )
-
-
 def intervals(sides: Sides, pair: Pair) -> tuple[Level, ...]:
     """The levels of a pair with their intervals, each side with its repeats."""
-    from speclog.analysis.breakeven import compare
-
     points = {level.batch_size: level for level in pair.levels}
-    levels = [rows.level(row, points.get(row["batch_size"])) for row in plain(compare(*arms(sides, pair)))]
+    levels = [rows.level(row, points.get(row["batch_size"])) for row in plain(sides.compared(*pair.arms))]
     return tuple(sorted(levels, key=lambda level: level.batch_size))
 
 
@@ -149,7 +82,7 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     phases = sources.of_runs("*", "phase", [pair.candidate, *pair.candidate_repeats])
     counted = _histograms(store, pair.candidate)
     histogram = [sum(column) for column in zip(*counted, strict=True)]
-    windows = None if sum(histogram) else sides.windows(pair.candidate)
+    windows = None if sum(histogram) else sides.windows(pair.candidate.run_id)
     accepted = acceptance.chart(
         pair.candidate,
         histogram,
@@ -178,16 +111,13 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
 
 def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:
     columns = ("line_no", "ts", "running_req", "gen_tok_s", "round_ms", "tau", "excluded")
-    chart = timeline.chart(run, side, sides.windows(run).select(columns))
+    chart = timeline.chart(run, side, sides.windows(run.run_id).select(columns))
     return sourced(chart, "f-clean", sources.of_runs(", ".join(columns), "decode_window", [run]))
 
 
 def _curve(sides: Sides, pair: Pair) -> list[Row]:
-    from speclog.analysis.context import curve
-
-    both = arms(sides, pair)
     sizes = [level.batch_size for level in pair.levels if level.speedup is not None]
-    return [{**row, "batch_size": size} for size in sizes for row in plain(curve(*both, size, points=POINTS))]
+    return [{**row, "batch_size": size} for size in sizes for row in plain(sides.curve(*pair.arms, size))]
 
 
 def _bill(section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent:

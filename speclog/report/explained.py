@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from speclog.analysis.decompose import Decomposition, Term
     from speclog.analysis.design import Records
     from speclog.analysis.worth import Adjusted, Span
-    from speclog.report.details import Sides
+    from speclog.report.sides import Sides
     from speclog.store import Store
 
 RELATED = 24
@@ -38,7 +38,7 @@ def explain(store: Store, sides: Sides, known: Mapping[str, Run], sections: Sequ
     records = design.load(store, wanted)
 
     def side(run_ids: Sequence[str]) -> Any:
-        return sides.side([known[run_id] for run_id in run_ids])
+        return sides.side(tuple(run_ids))
 
     for section, naive in unfair:
         fair = section.fair.baseline.run_id if section.fair else None
@@ -122,7 +122,7 @@ def _parts(sides: Sides, naive: Pair) -> list[Answer]:
     from speclog.analysis.decompose import decompose
 
     title = f"Where does the ratio to {naive.baseline.name} come from?"
-    found = decompose(sides.windows(naive.candidate), sides.windows(naive.baseline))
+    found = decompose(*map(sides.windows, naive.ids))
     if isinstance(found, str):
         return [Answer("parts", title, why_not=found)]
     rows, source = tuple(_terms(found)), sources.of_throughput(naive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from speclog.analysis.overhead import Overhead
     from speclog.analysis.side import Side
-    from speclog.report.details import Sides
+    from speclog.report.sides import Sides
     from speclog.store import Store
 
 
@@ -32,8 +32,7 @@ class Findings:
         self.pair = pair
         self._summary: list[Row] | None = None
         self.profile = profile_of(store, pair.candidate, *pair.candidate_repeats)
-        self.candidate = sides.side([pair.candidate, *pair.candidate_repeats])
-        self.baseline = sides.side([pair.baseline, *pair.baseline_repeats])
+        self.candidate, self.baseline = (sides.side(arm) for arm in pair.arms)
 
     def concurrency(self, section: Section) -> tuple[Chart | Absent, Answer]:
         """The speedup over batch size: measured sizes, sizes the baseline never ran, crossings of 1."""
@@ -56,7 +55,7 @@ class Findings:
         measured = [
             (runs[-1], level, proven)
             for runs, proven in self._others().values()
-            for level in self._levels(self.sides.side(runs))[:1]
+            for level in self._levels(self.sides.side(_arm(runs)))[:1]
         ]
         chart = steps.chart(self.pair, section.steps, measured)
         return chart, advice.better_steps(self.pair, section.steps, measured)
@@ -65,7 +64,7 @@ class Findings:
         """The speedup of other draft steps (`analysis.whatif.best_steps`)."""
         from speclog.analysis.whatif import best_steps
 
-        others = {count: self.sides.side(runs) for count, (runs, _) in self._others().items()}
+        others = {count: self.sides.side(_arm(runs)) for count, (runs, _) in self._others().items()}
         return best_steps(self.profile, self.candidate, self.baseline, others=others, extra_steps=extra_steps)
 
     def _others(self) -> dict[int, tuple[list[Run], bool]]:
@@ -194,7 +193,7 @@ class Findings:
         if level is None:
             return None
         other = profile_of(self.store, twin)
-        mine, theirs = self.sides.windows(self.pair.candidate), self.sides.windows(twin)
+        mine, theirs = (self.sides.windows(run.run_id) for run in (self.pair.candidate, twin))
         profiled, unprofiled = (theirs, mine) if not other.is_empty() else (mine, theirs)
         return run_overhead([profiled], [unprofiled], level.batch_size)
 
@@ -205,7 +204,7 @@ class Findings:
         level = self.pair.main_level
         groups = [self.kin.repeats(run) for run in (self.pair.candidate, self.pair.baseline)]
         pairs = [
-            (self.sides.side([first]), self.sides.side([second]))
+            (self.sides.side(_arm([first])), self.sides.side(_arm([second])))
             for group in groups
             for first, second in combinations(group, 2)
         ]
@@ -228,6 +227,10 @@ def _over_step(row: Row, level: Level) -> Row:
     ends = (row["verify_ms_lo"], level.t_base_ms_hi), (row["verify_ms_hi"], level.t_base_ms_lo)
     low, high = (None if top is None or bottom is None else top / bottom for top, bottom in ends)
     return {"verify_ratio": value, "verify_ratio_lo": low, "verify_ratio_hi": high}
+
+
+def _arm(runs: Iterable[Run]) -> tuple[str, ...]:
+    return tuple(run.run_id for run in runs)
 
 
 def pooled(pair: Pair, kin: Kin) -> Pair:

@@ -12,12 +12,13 @@ from speclog import __version__
 from speclog.analysis import engines
 from speclog.errors import UsageError
 from speclog.report import across, numbers, rows, words
-from speclog.report.details import Sides, detailed, draw, judge_brief
+from speclog.report.details import detailed, draw, judge_brief
 from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.explained import explain
 from speclog.report.kin import Kin
 from speclog.report.model import Pair, Report, Run, Section
 from speclog.report.progress import Step, silent
+from speclog.report.sides import Sides
 from speclog.report.sources import placed, script_on_store
 from speclog.report.verdicts import Verdicts
 from speclog.runs import candidates as named_candidates
@@ -26,7 +27,6 @@ from speclog.store import snapshot
 
 if TYPE_CHECKING:
     from speclog.analysis.baseline import Choice
-    from speclog.report.ahead import Ahead
     from speclog.store import Store
 
 DETAILED = 8
@@ -50,7 +50,7 @@ def gather(
     command: str,
     cross_engine: bool = False,
     step: Step = silent,
-    ahead: Future[Ahead] | None = None,
+    ahead: Future[Sides] | None = None,
 ) -> Report:
     """Everything the page says, read from an open store.
 
@@ -74,7 +74,7 @@ def _gather(
     command: str,
     cross_engine: bool,
     step: Step,
-    ahead: Future[Ahead] | None,
+    ahead: Future[Sides] | None,
 ) -> Report:
     step("judging pairs", 0.2)
     known = rows.runs(store)

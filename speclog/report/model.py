@@ -183,6 +183,12 @@ class Pair:
         return self.candidate.run_id, self.baseline.run_id
 
     @property
+    def arms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The run_ids of both sides, each with its repeats."""
+        mine, theirs = (self.candidate, *self.candidate_repeats), (self.baseline, *self.baseline_repeats)
+        return tuple(run.run_id for run in mine), tuple(run.run_id for run in theirs)
+
+    @property
     def key(self) -> str:
         """A short, stable, file-name-safe key of the pair for anchors and dataset names."""
         return f"{self.candidate.run_id[:10]}-{self.baseline.run_id[:10]}"

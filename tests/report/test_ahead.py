@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from speclog.errors import UsageError
 from speclog.report import ahead, report_text
+from speclog.report.sides import Sides
+from speclog.runs import resolve
 from speclog.store import open_store
 from tests.report.make import ingest
 
@@ -32,30 +33,31 @@ def page(store: str) -> dict[str, object]:
 def test_a_page_is_the_same_with_and_without_reading_ahead(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[Sequence[str]] = []
+    looked: list[ahead.Named] = []
     look = ahead.look
 
-    def seen(target: str, run_ids: Sequence[str], lock_timeout: float) -> ahead.Ahead:
-        looked.append(run_ids)
-        return look(target, run_ids, lock_timeout)
+    def seen(target: str, runs: ahead.Named, lock_timeout: float) -> Sides:
+        looked.append(runs)
+        return look(target, runs, lock_timeout)
 
     monkeypatch.setattr(ahead, "look", seen)
     plain = page(store)
     assert looked == []
     monkeypatch.setattr(ahead, "FROM", 0)
     assert page(store) == plain
-    assert [len(run_ids) for run_ids in looked] == [2]
+    assert [(len(runs.candidates), len(runs.baselines)) for runs in looked] == [(1, 1)]
 
 
 def test_only_runs_that_are_named_are_read_ahead(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "FROM", 0)
     with open_store(store) as opened:
-        assert len(ahead.named(opened, BASELINE, [CANDIDATE])) == 2
-        assert ahead.named(opened, "baseline", [CANDIDATE]) == []
-        assert ahead.named(opened, BASELINE, None) == []
-        assert ahead.named(opened, "no-such-run", [CANDIDATE]) == []
+        found = ahead.named(opened, BASELINE, [CANDIDATE])
+        assert found == ahead.Named(tuple(resolve(opened, CANDIDATE)), tuple(resolve(opened, BASELINE)))
+        assert ahead.named(opened, "baseline", [CANDIDATE]) is None
+        assert ahead.named(opened, BASELINE, None) is None
+        assert ahead.named(opened, "no-such-run", [CANDIDATE]) is None
         monkeypatch.setattr(ahead, "MOST", 1)
-        assert ahead.named(opened, BASELINE, [CANDIDATE]) == []
+        assert ahead.named(opened, BASELINE, [CANDIDATE]) is None
 
 
 def test_a_name_that_fits_no_run_is_said_all_the_same(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
