@@ -81,7 +81,8 @@ workload() { # STEP KIND BATCH_SIZE ARGUMENTS...
   output=$STEM.bench.jsonl
   [ "$kind" = measure ] || output=/dev/null
   note "SPECLOG_WORKLOAD v=1 {\"event\": \"begin\", \"step\": \"$step\", \"kind\": \"$kind\", \"batch_size\": $batch, \"at\": \"$(now)\"}"
-  "$PYTHON" -m sglang.bench_serving --host "$HOST" --port "$PORT" "$@" --output-file "$output" >>"$STEM.bench.txt" 2>&1 &
+  no_proxy="${no_proxy:+$no_proxy,}$HOST" NO_PROXY="${NO_PROXY:+$NO_PROXY,}$HOST" \
+    "$PYTHON" -m sglang.bench_serving --host "$HOST" --port "$PORT" "$@" --output-file "$output" >>"$STEM.bench.txt" 2>&1 &
   client=$!
   wait "$client" ||
     fail $([ "$kind" = warmup ] && echo 53 || echo 54) "bench_serving failed, see $STEM.bench.txt"

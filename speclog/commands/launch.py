@@ -28,7 +28,9 @@ Examples:
 @click.option(
     "--set", "sets", multiple=True, metavar="K=V", help="Change a server argument (k) or variable (K)."
 )
-@click.option("--repeat", default=0, metavar="N", help="Sessions per arm (default: the profile's).")
+@click.option(
+    "--repeat", type=click.IntRange(1), metavar="N", help="Sessions per arm (default: the profile's)."
+)
 @click.option(
     "--interleave/--no-interleave", default=True, help="Order of repeats: A B B A (default) or A A B B."
 )
@@ -54,7 +56,11 @@ Examples:
     help="Start no session that would not end in time.",
 )
 @click.option(
-    "--node-rank", default=0, metavar="N", help="This machine's rank in a session over several nodes."
+    "--node-rank",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="This machine's rank in a session over several nodes.",
 )
 @click.option("--show-host", is_flag=True, help="Write the host's name into the log, not its hash.")
 @click.option("--ingest/--no-ingest", default=True, help="Ingest the logs at the end.")
@@ -67,7 +73,7 @@ def command(
     profiles: tuple[str, ...],
     overlays: tuple[str, ...],
     sets: tuple[str, ...],
-    repeat: int,
+    repeat: int | None,
     interleave: bool,
     sweeps: tuple[str, ...],
     matrix: bool,
@@ -92,11 +98,16 @@ def command(
         return _list()
     if not profiles and not rest["resume"]:
         raise UsageError("which PROFILE? speclog launch --list shows them")
-    request = Request(profiles, overlays, sets, sweeps, matrix, repeat, interleave)
+    request = Request(profiles, overlays, sets, sweeps, matrix, repeat or 0, interleave)
+    if rest["resume"] and (request != Request(()) or out or as_script):
+        raise UsageError(
+            "--resume goes on with what its campaign was asked for: no PROFILE, no other arms or repeats, "
+            "no --out and no --print beside it"
+        )
     if as_script:
         return _print(request)
     if dry_run:
-        return _dry_run(request)
+        return _dry_run(request, rest["resume"])
     choices = Choices(folder=out, time_limit_s=time_limit, store=ctx.obj["store"], **rest)  # type: ignore[arg-type]
     if report := conduct(request, choices, Progress()):
         click.echo(report)
@@ -123,8 +134,13 @@ def _print(request: object) -> None:
     click.echo(script.write(arms[0]), nl=False)
 
 
-def _dry_run(request: object) -> None:
-    from speclog.launch import design
+def _dry_run(request: object, resumed: object) -> None:
+    from speclog.launch import campaign, design
 
-    for run in design.schedule(request):  # type: ignore[arg-type]
-        click.echo(run.stem)
+    if not isinstance(resumed, Path):
+        for run in design.schedule(request):  # type: ignore[arg-type]
+            click.echo(run.stem)
+        return
+    for entry in campaign.resume(resumed).entries:
+        if entry.state != "done":
+            click.echo(entry.stem)

@@ -63,10 +63,10 @@ def arguments(
 class Client:
     """A bench_serving process that is started early and runs one step at a time."""
 
-    def __init__(self, python: str, env: dict[str, str], table: Path, api_key: str = "") -> None:
+    def __init__(self, python: str, env: dict[str, str], table: Path, endpoint: Endpoint) -> None:
         """Start it; its imports run while the server boots. ``table`` gets what it prints."""
         self._command = command(python, "bench_driver.py", str(table))
-        self._env = client_environment(env, api_key)
+        self._env = client_environment(env, endpoint.api_key, endpoint.host)
         self._table = table
         self._process: subprocess.Popen[bytes] | None = None
         self._start()
@@ -129,9 +129,15 @@ class Client:
         )
 
 
-def client_environment(env: dict[str, str], api_key: str) -> dict[str, str]:
-    """The environment of a client: the server's, without what is meant for server processes only."""
+def client_environment(env: dict[str, str], api_key: str, host: str = "127.0.0.1") -> dict[str, str]:
+    """The environment of a client: the server's, without what is meant for server processes only.
+
+    A proxy of the shell stays for downloads, never between the client and the server at ``host``.
+    """
     told = {name: value for name, value in env.items() if name not in _NOT_FOR_CLIENTS}
+    if any(name.lower().endswith("_proxy") for name in env):
+        known = env.get("no_proxy") or env.get("NO_PROXY") or ""
+        told |= dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join(filter(None, (known, host))))
     return told | ({"OPENAI_API_KEY": api_key} if api_key else {})
 
 

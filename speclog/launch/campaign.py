@@ -4,10 +4,13 @@
 stopped, or crashed, goes on where it was (``speclog launch --resume DIR``).
 """
 
+import contextlib
+import fcntl
 import json
+import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,9 @@ from speclog.launch.manifest import now
 from speclog.launch.progress import Progress
 
 STATE = "campaign.json"
+_LOCK = ".campaign.lock"
+
+Setting = dict[str, dict[str, str | None]]
 
 
 @dataclass
@@ -45,7 +51,10 @@ class Campaign:
     runs: list[design.Run]
     entries: list[Entry]
     python: str = ""
+    isolate: bool = False
+    setting: Setting = field(default_factory=dict)
     created_at: str = field(default_factory=now)
+    begun: bool = False
 
     def save(self) -> None:
         """Write campaign.json, whole or not at all."""
@@ -53,6 +62,9 @@ class Campaign:
             "version": 1,
             "created_at": self.created_at,
             "python": self.python,
+            "isolate": self.isolate,
+            "directory": str(Path.cwd()),
+            "setting": self.setting,
             "request": asdict(self.request),
             "runs": [asdict(entry) for entry in self.entries],
         }
@@ -68,24 +80,71 @@ class Campaign:
         return [self.folder / e.log for e in self.entries if e.log and (self.folder / e.log).is_file()]
 
 
-def create(folder: Path, request: design.Request, python: str = "") -> Campaign:
-    """Plan a new campaign in a folder; raises UsageError when the folder holds one already."""
+def create(folder: Path, request: design.Request, python: str = "", isolate: bool = False) -> Campaign:
+    """Plan a new campaign in a folder, of which nothing is written until it is ``held``.
+
+    Raises UsageError when the folder holds one already.
+    """
+    _refuse_taken(folder)
+    runs = design.schedule(request)
+    return Campaign(folder, request, runs, [_entry(run) for run in runs], python, isolate)
+
+
+def _refuse_taken(folder: Path) -> None:
     if (folder / STATE).exists():
         raise UsageError(f"{folder} holds a campaign already: go on with it by --resume {folder}")
-    runs = design.schedule(request)
+
+
+@contextlib.contextmanager
+def held(campaign: Campaign) -> Iterator[None]:
+    """Keep the campaign's folder to this process, and write the state of one that begins.
+
+    Raises UsageError when another process runs a campaign there, or has begun one since this one was planned;
+    LaunchError when the folder cannot be made.
+    """
+    folder = campaign.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise LaunchError(f"{folder}: cannot be made: {error.strerror}", step="preflight") from error
-    campaign = Campaign(folder, request, runs, [_entry(run) for run in runs], python)
-    campaign.save()
-    return campaign
+    try:
+        _lock(lock, folder)
+    except UsageError:
+        os.close(lock)
+        raise
+    try:
+        if not campaign.begun:
+            _refuse_taken(folder)
+            campaign.begun = True
+            campaign.save()
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            (folder / _LOCK).unlink()
+        os.close(lock)
+
+
+def _lock(lock: int, folder: Path) -> None:
+    """Raise UsageError unless the lock is ours and still the one of the folder: who ends, takes it away."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        ours = os.fstat(lock).st_nlink > 0
+    except BlockingIOError:
+        ours = False
+    except OSError:
+        return  # a file system without locks: the logs themselves are still never overwritten
+    if not ours:
+        raise UsageError(
+            f"{folder}: another speclog launch is running this campaign; wait for it, or take another --out"
+        )
 
 
 def resume(folder: Path) -> Campaign:
     """Take up the campaign of a folder.
 
-    Raises InputError when there is none, UsageError when a profile has changed since it began.
+    Raises InputError when there is none, UsageError when a profile has changed since it began, or cannot be
+    found from here.
     """
     try:
         told: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
@@ -98,10 +157,24 @@ def resume(folder: Path) -> Campaign:
         raise InputError(f"{folder / STATE}: {error.strerror}: no campaign to go on with") from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / STATE}: not the state of a campaign: {error}") from error
-    runs = design.schedule(request)
+    runs = _scheduled(folder, request, str(told.get("directory", "")))
     if [_entry(run).fingerprint for run in runs] != [entry.fingerprint for entry in entries]:
         raise UsageError(f"{folder}: a profile has changed since this campaign began; start a new one")
-    return Campaign(folder, request, runs, entries, told["python"], told["created_at"])
+    return Campaign(
+        folder, request, runs, entries, told["python"], bool(told.get("isolate")), told.get("setting", {}),
+        told["created_at"], begun=True,
+    )  # fmt: skip
+
+
+def _scheduled(folder: Path, request: design.Request, directory: str) -> list[design.Run]:
+    try:
+        return design.schedule(request)
+    except SpeclogError as error:
+        if directory in ("", str(Path.cwd())):
+            raise
+        raise UsageError(
+            f"{folder}: {error}; this campaign was begun in {directory}: resume it there"
+        ) from error
 
 
 def _entry(run: design.Run) -> Entry:
@@ -132,8 +205,6 @@ def run(campaign: Campaign, manner: Manner, progress: Progress) -> list[SpeclogE
         if entry.state == "done":
             continue
         if not _fits(campaign, manner):
-            left = sum(e.state != "done" for e in campaign.entries)
-            progress.note(f"time limit: {left} sessions left for --resume {campaign.folder}")
             return [*errors, Interrupted(signal.SIGALRM)]
         progress.begin(index, len(campaign.entries), f"{entry.arm}, repeat {entry.repeat}", _left(campaign))
         try:
@@ -141,11 +212,17 @@ def run(campaign: Campaign, manner: Manner, progress: Progress) -> list[SpeclogE
         except Interrupted:
             raise
         except SpeclogError as error:
-            progress.note(f"{entry.stem}: {error}")
+            progress.note(f"{entry.stem}: {error}{_where(campaign, entry)}")
             errors.append(error)
             if manner.fail_fast:
                 raise
     return errors
+
+
+def _where(campaign: Campaign, entry: Entry) -> str:
+    """The log of a session that failed, when it has one."""
+    log = campaign.folder / (entry.log or "")
+    return f"; log: {log}" if log.is_file() else ""
 
 
 def _one(campaign: Campaign, planned: design.Run, entry: Entry, manner: Manner, progress: Progress) -> None:

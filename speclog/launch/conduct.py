@@ -3,10 +3,11 @@
 import contextlib
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from speclog.errors import LaunchError, SpeclogError
 from speclog.launch import (
     campaign,
     checks,
+    continuity,
     design,
     environment,
     interpreter,
@@ -24,7 +26,7 @@ from speclog.launch import (
     server_args,
 )
 from speclog.launch.interpreter import Answer
-from speclog.launch.interrupt import Interrupted, caught
+from speclog.launch.interrupt import Interrupted, Interrupts, caught
 from speclog.launch.profile import Profile
 from speclog.launch.progress import Progress
 
@@ -56,8 +58,8 @@ def conduct(request: design.Request, choices: Choices, progress: Progress) -> st
     began = time.monotonic()
     with caught(choices.time_limit_s) as interrupts:
         todo = _plan(request, choices)
-        shell = _shell(choices)
-        answer = prepare(todo, choices, shell, progress)
+        shell = _shell(todo.isolate or choices.isolate)
+        answer = prepare(todo, choices, shell, interrupts, progress)
         manner = campaign.Manner(
             answer=answer,
             environment=dict(shell),
@@ -68,19 +70,36 @@ def conduct(request: design.Request, choices: Choices, progress: Progress) -> st
             deadline=began + choices.time_limit_s if choices.time_limit_s else None,
             finished=_show,
         )
-        try:
-            errors = campaign.run(todo, manner, progress)
-        except Interrupted as stop:
-            progress.note(f"{stop}; go on with: speclog launch --resume {todo.folder}")
-            if not stop.timed:
-                raise
-            errors = [stop]
-        finally:
-            progress.clear()
+        errors = _run(todo, manner, progress)
     report = finish(todo, choices, answer, progress)
     if errors:
         raise _summary(errors, len(todo.entries))
     return report
+
+
+def _run(todo: campaign.Campaign, manner: campaign.Manner, progress: Progress) -> list[SpeclogError]:
+    """Run the campaign in its folder, which is this process's own meanwhile; the errors of its sessions."""
+    with campaign.held(todo):
+        if any(entry.state != "done" for entry in todo.entries):
+            progress.note(f"logs: {todo.folder}")
+        try:
+            errors = campaign.run(todo, manner, progress)
+        except Interrupted as stop:
+            _go_on(todo, stop, progress)
+            if not stop.timed:
+                raise
+            return [stop]
+        finally:
+            progress.clear()
+    if errors and isinstance(errors[-1], Interrupted):
+        _go_on(todo, errors[-1], progress)
+    return errors
+
+
+def _go_on(todo: campaign.Campaign, stop: Interrupted, progress: Progress) -> None:
+    left = sum(entry.state != "done" for entry in todo.entries)
+    of = f"{left} of {len(todo.entries)} sessions left; " if len(todo.entries) > 1 else ""
+    progress.note(f"{stop}; {of}go on with: speclog launch --resume {shlex.quote(str(todo.folder))}")
 
 
 def _show(log: Path) -> None:
@@ -94,26 +113,35 @@ def _plan(request: design.Request, choices: Choices) -> campaign.Campaign:
         return campaign.resume(choices.resume)
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     name = request.profiles[0].split("+")[0].removesuffix(".toml").rpartition("/")[2]
-    return campaign.create(choices.folder or Path("logs") / f"{stamp}-{name}", request, choices.python)
+    return campaign.create(
+        choices.folder or Path("logs") / f"{stamp}-{name}", request, choices.python, choices.isolate
+    )
 
 
-def _shell(choices: Choices) -> Mapping[str, str]:
+def _shell(isolate: bool) -> Mapping[str, str]:
     """The environment the profile's is laid over: this shell's, without what ``--isolate`` drops."""
     shell = dict(os.environ)
-    return environment.compose(shell, {}, environment.foreign(shell, ())) if choices.isolate else shell
+    return environment.compose(shell, {}, environment.foreign(shell, ())) if isolate else shell
 
 
 def prepare(
-    todo: campaign.Campaign, choices: Choices, shell: Mapping[str, str], progress: Progress
+    todo: campaign.Campaign,
+    choices: Choices,
+    shell: Mapping[str, str],
+    interrupts: Interrupts,
+    progress: Progress,
 ) -> Answer:
     """Ask the interpreter about all arms and run the preflight; warnings go to stderr.
 
-    Raises UsageError when SGLang refuses an arm's arguments, LaunchError (preflight) when a check fails.
+    Raises UsageError when SGLang refuses an arm's arguments, LaunchError (preflight) when a check fails, or
+    when a campaign that is resumed would not run as it began; Interrupted when told to stop.
     """
     arms = list({run.profile.arm: run.profile for run in todo.runs}.values())
     python = interpreter.find(choices.python or todo.python or arms[0].options.python)
     progress.note("asking SGLang about the arguments")
-    answer = interpreter.ask(python, [_argv(arm, choices) for arm in arms], resolve.variables(arms[0], shell))
+    answer = interpreter.ask(
+        python, [_argv(arm, choices) for arm in arms], resolve.variables(arms[0], shell), interrupts.check
+    )
     seen: set[checks.Check] = set()
     failed: list[checks.Check] = []
     for arm, refused in zip(arms, answer.refused, strict=True):
@@ -125,12 +153,25 @@ def prepare(
                 progress.note(f"{check.status}: {check.check}: {check.found}{_mend(check)}")
                 failed += [check] if check.status == checks.FAIL else []
             seen.add(check)
+    setting = continuity.setting(shell, answer, machine.look(dict(shell)))
+    interrupts.check()  # what a signal ended, nvidia-smi too, gave no answer
+    left = any(entry.state != "done" for entry in todo.entries)
+    for check in _moved(todo.setting, setting, arms) if left else ():
+        progress.note(f"{check.status}: {check.check}: {check.found}{_mend(check)}")
+        failed.append(check)
+    todo.setting = todo.setting or setting
     if failed and not choices.force:
         first = failed[0]
         raise LaunchError(
             f"{first.check}: {first.found}{_mend(first)} (--force launches anyway)", step="preflight"
         )
     return answer
+
+
+def _moved(then: campaign.Setting, now: campaign.Setting, arms: Sequence[Profile]) -> Iterator[checks.Check]:
+    """What is not as it was when the campaign began; its sessions would be those of two experiments."""
+    for name, found in continuity.moved(then, now, arms):
+        yield checks.Check(name, checks.FAIL, found, "set it as it was, or start a new campaign")
 
 
 def _argv(arm: Profile, choices: Choices) -> list[str]:
@@ -172,7 +213,10 @@ def _speclog(choices: Choices, *words: str) -> str | None:
 def _summary(errors: list[SpeclogError], planned: int) -> SpeclogError:
     if len(errors) == 1 and planned == 1:
         return errors[0]
-    first = errors[0]
-    summary = SpeclogError(f"{len(errors)} of {planned} sessions failed; the first: {first}")
+    failed = [error for error in errors if not isinstance(error, Interrupted)]
+    if not failed:
+        return errors[0]
+    first = failed[0]
+    summary = SpeclogError(f"{len(failed)} of {planned} sessions failed; the first: {first}")
     summary.exit_code = first.exit_code
     return summary

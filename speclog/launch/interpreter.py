@@ -1,10 +1,14 @@
 """The interpreter that has SGLang: finding it, asking for versions and about our arguments."""
 
+import contextlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,26 +56,27 @@ def command(python: str, script: str, *words: str) -> list[str]:
     return [python, "-c", _BOOT, str(Path(__file__).with_name(script)), *words]
 
 
-def ask(python: str, arguments: Sequence[Sequence[str]], env: dict[str, str]) -> Answer:
+_PATIENCE_S = 600.0
+
+
+def ask(
+    python: str,
+    arguments: Sequence[Sequence[str]],
+    env: dict[str, str],
+    check: Callable[[], None] = lambda: None,
+) -> Answer:
     """Ask an interpreter for its versions and about argument lists. Takes as long as importing SGLang.
 
-    Raises LaunchError (preflight) when it cannot be run or SGLang is not installed in it.
+    ``check`` is called all the while and may raise: the interpreter is ended then. Raises LaunchError
+    (preflight) when it cannot be run or SGLang is not installed in it.
     """
-    try:
-        done = subprocess.run(
-            command(python, "probe.py"),
-            input=json.dumps([list(a) for a in arguments]),
-            capture_output=True,
-            text=True,
-            env=env,
-            timeout=600,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LaunchError(f"{python} cannot be run: {error}", step="preflight") from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no word why"])[-1]
+    code, said, complaint = _converse(python, json.dumps([list(a) for a in arguments]), env, check)
+    if code != 0:
+        last = (complaint.strip().splitlines() or ["no word why"])[-1]
         raise LaunchError(f"{python} failed when asked about SGLang: {last}", step="preflight")
-    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    told = _parsed(said)
+    if told is None:
+        raise LaunchError(f"{python} is no Python interpreter: it said {said[:80]!r}", step="preflight")
     if told["sglang"] is None:
         raise LaunchError(
             f"no SGLang in {python}: name the interpreter that has it with --python (or [launch] python),"
@@ -79,6 +84,51 @@ def ask(python: str, arguments: Sequence[Sequence[str]], env: dict[str, str]) ->
             step="preflight",
         )
     return Answer(**told)
+
+
+def _converse(
+    python: str, question: str, env: dict[str, str], check: Callable[[], None]
+) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the probe, in a session of its own: a Ctrl-C is ours, not its."""
+    try:
+        probe = subprocess.Popen(
+            command(python, "probe.py"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=env,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LaunchError(f"{python} cannot be run: {error.strerror}", step="preflight") from error
+    asked: str | None = question
+    deadline = time.monotonic() + _PATIENCE_S
+    try:
+        while True:
+            try:
+                said, complaint = probe.communicate(asked, timeout=0.2)
+                return probe.returncode, said, complaint
+            except subprocess.TimeoutExpired:
+                asked = None  # what was written once is not written again
+            check()
+            if time.monotonic() > deadline:
+                raise LaunchError(f"{python} did not answer in {_PATIENCE_S:.0f} s", step="preflight")
+    finally:
+        if probe.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(probe.pid, signal.SIGKILL)
+            probe.communicate()
+
+
+def _parsed(said: str) -> dict[str, Any] | None:
+    """The probe's answer, on its last line; None when that is none."""
+    try:
+        told = json.loads(said.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return None
+    return told if isinstance(told, dict) and "sglang" in told else None
 
 
 def check_arguments(refused: str | None, arm: str, version: str | None) -> None:

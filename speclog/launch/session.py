@@ -95,7 +95,7 @@ def _client(session: Session, log: Path) -> Iterator[Client | None]:
     if session.node_rank:
         yield None
         return
-    client = Client(session.argv[0], session.env, Sidecars(log).tables, _option(session, "--api-key"))
+    client = Client(session.argv[0], session.env, Sidecars(log).tables, _endpoint(session))
     try:
         yield client
     finally:
@@ -114,9 +114,7 @@ def _work(
         if server.exit_code:
             raise LaunchError(server.why(), step="workload")
         return
-    endpoint = Endpoint(
-        _option(session, "--host"), int(_option(session, "--port")), _option(session, "--api-key")
-    )
+    endpoint = _endpoint(session)
     tell("booting")
     took = server.wait_ready(endpoint, session.profile.options.boot_timeout_s, interrupts)
     tell(f"ready after {took:.0f} s")
@@ -183,6 +181,12 @@ def _save_server_info(endpoint: Endpoint, path: Path) -> None:
         whole.write(path, json.dumps(environment.scrub_json(info)))
     except OSError as error:
         raise LaunchError(f"{path}: cannot write: {error.strerror}", step="save") from error
+
+
+def _endpoint(session: Session) -> Endpoint:
+    return Endpoint(
+        _option(session, "--host"), int(_option(session, "--port")), _option(session, "--api-key")
+    )
 
 
 def _option(session: Session, flag: str) -> str:

@@ -1,8 +1,11 @@
 """Order of sessions, resuming, and what a sweep says."""
 
 import json
+import subprocess
+import time
 
 import pytest
+from standin import Place
 
 from speclog.errors import UsageError
 from speclog.launch import ranking
@@ -94,6 +97,104 @@ def test_a_campaign_whose_profile_changed_is_another_one(place):
     profile.write_text(profile.read_text() + 'sglang = ">=0.5"\n')
     done = place.run("launch", "--resume", "out")
     assert done.returncode == 2 and "a profile has changed since this campaign began" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_campaign_goes_on_only_as_it_began(place):
+    """The shell it was begun in had tuning exported by hand; the one it is resumed in has not."""
+    begun = {"NCCL_BUFFSIZE": "16777216", "NCCL_PROTO": "LL", "HF_TOKEN": "hf_" + "a" * 20}
+    place.launch("plain", "--repeat", "2", "--set", "NCCL_PROTO=LL", "--fail-fast", FAKE_DIE="boot", **begun)
+    before = place.state()
+    lost = place.run("launch", "--resume", "out", "--no-ingest")
+    assert lost.returncode == 50
+    assert "fail: NCCL_BUFFSIZE: 16777216 when this campaign began, unset now" in lost.stderr
+    assert "NCCL_PROTO" not in lost.stderr  # the arm sets it, whatever the shell has
+    assert "HF_TOKEN" not in lost.stderr
+    assert place.state() == before
+    text = (place.path / "out" / "campaign.json").read_text()
+    assert "hf_aaaa" not in text and '"HF_TOKEN": "<redacted>"' in text
+    assert place.run("launch", "--resume", "out", "--no-ingest", NCCL_BUFFSIZE="16777216").returncode == 0
+    assert [run["state"] for run in place.state()] == ["done"] * 2
+    assert (
+        place.run("launch", "--resume", "out", "--no-ingest").returncode == 0
+    )  # nothing is left to be unlike
+
+
+def test_another_version_is_another_campaign():
+    from speclog.launch.continuity import moved
+
+    then = {"env": {}, "versions": {"sglang": "0.5.14", "nccl": "2.27.5", "driver": None}}
+    now = {"env": {}, "versions": {"sglang": "0.5.15", "nccl": None, "driver": "580.95.05"}}
+    assert list(moved(then, now, [])) == [("sglang", "0.5.14 when this campaign began, 0.5.15 now")]
+    assert list(moved({}, now, [])) == []  # begun by a speclog that did not keep it
+
+
+def test_resume_takes_no_other_request(place):
+    for words in (["plain"], ["--repeat", "3"], ["--print"], ["--out", "x"], ["--set", "NCCL_PROTO=LL"]):
+        done = place.run("launch", "--resume", "out", *words)
+        assert done.returncode == 2 and "--resume goes on with what its campaign" in done.stderr, words
+
+
+@pytest.mark.parametrize("words", [("--repeat", "0"), ("--repeat", "-1"), ("--node-rank", "-1")])
+def test_numbers_that_make_no_session_are_refused(place, words):
+    done = place.launch("plain", *words)
+    assert done.returncode == 2 and "is not in the range" in done.stderr
+    assert not (place.path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_campaign_that_never_began_leaves_its_folder_free(place):
+    refused = place.launch("plain", "--set", "mem_fraction_static=0.5", "--set", "model_path=/nowhere")
+    assert refused.returncode == 50 and not (place.path / "out").exists()
+    assert place.launch("plain").returncode == 0
+    left = place.run("launch", "--resume", "out", "--dry-run")
+    assert (left.returncode, left.stdout) == (0, "")
+
+
+@pytest.mark.slow
+def test_resumed_elsewhere_it_says_where_it_was_begun(place):
+    assert place.launch("plain").returncode == 0
+    (place.path / "away").mkdir()
+    away = Place(place.path / "away", place.env)
+    done = away.run("launch", "--resume", "../out")
+    assert done.returncode == 2 and f"begun in {place.path}: resume it there" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_time_limit_is_no_failed_session(place):
+    done = place.launch("plain", "--repeat", "2", "--time-limit", "600", FAKE_BOOT_S="0")
+    assert done.returncode == 0
+    limited = place.run(
+        "launch", "plain", "--out", "late", "--repeat", "2", "--no-ingest", "--time-limit", "0.4"
+    )
+    assert limited.returncode == 142, limited.stderr
+    assert "failed" not in limited.stderr
+    assert limited.stderr.splitlines()[-1] == "speclog: error: time limit reached"
+
+
+@pytest.mark.slow
+def test_one_campaign_is_run_by_one_launch(place):
+    first = subprocess.Popen(
+        place.command("launch", "plain", "--out", "out", "--no-ingest"),
+        cwd=place.path,
+        env=place.env | {"FAKE_WINDOW_S": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    while not (place.path / "out" / "plain.r1.log").exists():
+        time.sleep(0.05)
+    second = place.run("launch", "--resume", "out", "--no-ingest")
+    assert second.returncode == 2 and "another speclog launch is running this campaign" in second.stderr
+    first.communicate(timeout=60)
+    assert first.returncode == 0
+    assert [run["state"] for run in place.state()] == ["done"]
+    assert not list((place.path / "out").glob("*try2*"))
+
+
+def test_a_failed_session_names_its_log(place):
+    done = place.launch("plain", FAKE_DIE="boot")
+    assert done.returncode == 52
+    assert "; log: out/plain.r1.log" in done.stderr
 
 
 def test_a_broken_state_file(place):

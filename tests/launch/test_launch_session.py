@@ -135,6 +135,11 @@ def test_the_exit_code_and_one_line_say_what_failed(place, env, code, says):
 
 
 @pytest.mark.slow
+def test_a_proxy_of_the_shell_is_not_between_client_and_server(place):
+    done = place.launch("plain", http_proxy="http://127.0.0.1:9", no_proxy="")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_server_that_is_never_ready(place):
     done = place.launch("plain", "--set", "launch.boot_timeout_s=2", FAKE_BOOT_S="60")
     assert done.returncode == 52

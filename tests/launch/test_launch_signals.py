@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -79,6 +80,21 @@ def test_a_signal_while_it_boots(place):
     log = check_log(place)
     assert log.end["exit_code"] == 130
     assert b"| 0/1[" in log.data  # the server's own bytes, an unfinished progress bar, as it wrote them
+    gone(place)
+
+
+def test_a_signal_while_sglang_is_asked(place):
+    """Its import takes long, and Ctrl-C reaches all processes of the terminal: nobody is blamed."""
+    slow = place.path / "slow-python"
+    slow.write_text(f'#!/bin/bash\nsleep 300 & wait\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
+    process = begin(place, "--python", str(slow))
+    assert process.stderr is not None
+    assert process.stderr.readline() == "asking SGLang about the arguments\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "speclog: error: stopped by SIGINT\n")
+    assert not (place.path / "out").exists()
     gone(place)
 
 
