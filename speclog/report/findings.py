@@ -89,7 +89,7 @@ class Findings:
         for level in self.pair.levels:
             if run.topk != 1 or not run.steps or level.tau is None or level.tau_star is None:
                 continue
-            draft = None if windows is None else draft_of(windows.filter(batch_size=level.batch_size), 1, 0)
+            draft = None if windows is None else draft_of(windows.filter(batch_size=level.batch_size))
             survival = None if draft is None or isinstance(draft, str) else draft.survival.tolist()
             ends = (level.speedup_lo, level.speedup_hi)
             asked = needed(level.tau, level.tau_star, run.steps, survival, speedup=ends)

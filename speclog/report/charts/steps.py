@@ -15,7 +15,7 @@ COLUMNS = (
     "batch_size", "context", "steps", "draft_tokens", "tau", "tau_lo", "tau_hi", "t_round_ms",
     "t_round_ms_lo", "t_round_ms_hi", "tau_star", "speedup", "speedup_lo", "speedup_hi", "extrapolated",
     "next_step_pays", "best", "step_ms", "step_ms_lo", "step_ms_hi", "step_from", "draft_step_ms",
-    "draft_step_ms_lo", "draft_step_ms_hi",
+    "draft_step_ms_lo", "draft_step_ms_hi", "over_own", "over_own_lo", "over_own_hi",
 )  # fmt: skip
 MEASURED = ("steps", "run", "batch_size", "tau", "speedup", "speedup_lo", "speedup_hi", "proven")
 
@@ -78,14 +78,20 @@ def title(pair: Pair, points: Sequence[Row], size: int) -> str:
     best = max(measured, key=lambda point: point["speedup"])
     used = pair.candidate.steps
     level = next((one for one in pair.levels if one.batch_size == size and one.speedup is not None), None)
-    count = numbers.count(best["steps"], "step")
-    if level is not None:
-        now = numbers.percent_with(level.speedup, level.speedup_lo, level.speedup_hi)
-        if best["steps"] == used:
-            return numbers.capital(f"{count} would be best at batch {size}, as it runs now: {now} measured")
+    count = numbers.count(best["steps"], "step") if best["steps"] else "no speculation"
+    now = "" if level is None else numbers.percent_with(level.speedup, level.speedup_lo, level.speedup_hi)
+    if level is not None and best["steps"] == used:
+        return numbers.capital(f"{count} would be best at batch {size}, as it runs now: {now} measured")
     gain = numbers.percent_with(best["speedup"], best["speedup_lo"], best["speedup_hi"])
-    said = f"{count} would be best at batch {size}: {gain} predicted"
-    return numbers.capital(said if level is None else f"{said}, {now} measured with {used}")
+    said = f"{gain} predicted" if best["steps"] else "the plain server"
+    said += f", {now} measured with {used}" if now else ""
+    if best["over_own_lo"] <= 1:
+        more = numbers.percent_with(best["over_own"], best["over_own_lo"], best["over_own_hi"])
+        return numbers.capital(
+            f"no other number of steps is shown to be better at batch {size}; {count} may be: {said} "
+            f"({more} between them)"
+        )
+    return numbers.capital(f"{count} would be best at batch {size}: {said}")
 
 
 def _marks(measured: Sequence[tuple[Run, Level, bool]], size: int) -> list[Row]:
