@@ -25,7 +25,7 @@ _EPILOG = """Examples:
     "--vs",
     type=RUN,
     metavar="BASELINE",
-    help="A run of the store; default: the newest plain run of that model on as many GPUs.",
+    help="A run of the store; default: the fairest plain run of that model on as many GPUs.",
 )
 @click.option(
     "--interval",
@@ -42,13 +42,15 @@ _EPILOG = """Examples:
 def command(ctx: click.Context, log: str, vs: str | None, interval_s: float, plain: bool, once: bool) -> None:
     """Follow LOG: throughput, accept length, round time, margin against a stored baseline, last events.
 
-    Survives rotation; reads the store once for each server it sees start and never holds its lock. Of a
-    server with DP ranks each line is one rank's. Ctrl-C ends it.
+    Says what makes that margin unfair, as far as arguments and manifests tell; above or BELOW break-even
+    only where the margin's whole interval is (~: it is not). Survives rotation; reads the store once for
+    each server it sees start and never holds its lock. Of a server with DP ranks each line is one rank's.
+    Ctrl-C ends it.
     """
     from rich.console import Console
 
     from speclog.console import clean, say
-    from speclog.watch.baseline import named, newest_alike
+    from speclog.watch.baseline import fairest_alike, named
     from speclog.watch.run import watch_live, watch_plain
     from speclog.watch.state import State
 
@@ -57,7 +59,7 @@ def command(ctx: click.Context, log: str, vs: str | None, interval_s: float, pla
     if vs and vs != "baseline":
         state = State(*named(target, vs, patience_s))
     else:
-        state = State(choose=lambda args: newest_alike(target, args, patience_s))
+        state = State(choose=lambda server: fairest_alike(target, server, patience_s))
     console = Console()
     if console.is_terminal and not plain and not once and console.width >= 40:
         watch_live(path, state, console, interval_s=interval_s)

@@ -2,67 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from speclog.errors import SpeclogError
 from speclog.formats.values import whole_number
-from speclog.watch.state import BaselineLine
+from speclog.watch.alike import Server, unlike
+from speclog.watch.state import Baseline, BaselineLine
 
-Chosen = tuple[dict[int, BaselineLine], str]
-"""A baseline's lines by batch size, and a sentence: which run it is, or why there is none."""
+if TYPE_CHECKING:
+    from speclog.store import Store
 
+_NAMED = 4
 _ALIKE = """
 SELECT run_id FROM run
 WHERE NOT speculative AND served AND engine = 'sglang'
+    AND run_id IN (SELECT run_id FROM level_line WHERE n > 1 AND fit_a_ms IS NOT NULL)
     AND lower(string_split(rtrim(model, '/'), '/')[-1]) = ?
     AND coalesce(tp_size, 1) = ? AND coalesce(pp_size, 1) = ? AND coalesce(dp_size, 1) = ?
 ORDER BY started_at DESC NULLS LAST, run_id
-LIMIT 1
+LIMIT 50
 """
+_PROFILED = "SELECT DISTINCT run_id FROM fact WHERE name = 'profiling' AND list_contains(?, run_id)"
 _LINES = """
-SELECT l.batch_size, r.name, l.fit_a_ms, l.fit_c_ms_per_token, l.context_min, l.context_max
-FROM level AS l JOIN run AS r USING (run_id)
-WHERE l.run_id = ? AND l.n_clean > 1 AND l.fit_a_ms IS NOT NULL
-ORDER BY l.batch_size
+SELECT
+    l.batch_size, r.name, l.fit_a_ms, l.fit_c_ms_per_token, l.context_min, l.context_max, l.eager, l.mixed
+FROM level_line AS l JOIN run AS r USING (run_id)
+WHERE l.run_id = ? AND l.n > 1 AND l.fit_a_ms IS NOT NULL
+ORDER BY l.batch_size, l.n DESC
 """
 
 
-def named(target: str, vs: str, lock_timeout: float) -> Chosen:
-    """The run that ``vs`` names (the last one, if several). Raises UsageError when it names none, or one that
-    speculates."""
+def named(target: str, vs: str, lock_timeout: float) -> tuple[Baseline, Callable[[Server], Baseline]]:
+    """The run that ``vs`` names (the last one, if several), and how to hold it against a server that starts.
+
+    Raises UsageError when it names none, or one that speculates.
+    """
     from speclog.runs import plain
     from speclog.store import open_store
 
     with open_store(target, lock_timeout=lock_timeout) as store:
-        return _chosen(store.rows(_LINES, [plain(store, vs)[-1]]))
+        run_id = plain(store, vs)[-1]
+        known = _baseline(store, run_id, None)
+
+    def choose(server: Server) -> Baseline:
+        try:
+            with open_store(target, lock_timeout=lock_timeout) as store:
+                return _baseline(store, run_id, server)
+        except SpeclogError as error:
+            return Baseline(known.lines, f"{known.about} ({error})")
+
+    return known, choose
 
 
-def newest_alike(target: str, args: Mapping[str, str], lock_timeout: float) -> Chosen:
-    """The newest run without speculation of a server's model on as many GPUs, by its ``server_args``.
+def fairest_alike(target: str, server: Server, lock_timeout: float) -> Baseline:
+    """Of the runs without speculation of a server's model on as many GPUs the one that differs from it in the
+    fewest ways that make a comparison unfair, of several the newest.
 
     A missing or busy store is no error: a watcher shows the rest.
     """
     from speclog.store import open_store
 
-    model = args.get("model_path", "").rstrip("/").rsplit("/", 1)[-1]
-    sizes = [whole_number(args.get(f"{way}_size", "")) or 1 for way in ("tp", "pp", "dp")]
+    model = server.text("model_path").rstrip("/").rsplit("/", 1)[-1]
+    sizes = [whole_number(server.text(f"{way}_size")) or 1 for way in ("tp", "pp", "dp")]
     try:
         with open_store(target, lock_timeout=lock_timeout) as store:
-            found = store.rows(_ALIKE, [model.lower(), *sizes])
-            lines = store.rows(_LINES, [found[0][0]]) if found else []
+            found = [run_id for (run_id,) in store.rows(_ALIKE, [model.lower(), *sizes])]
+            if found:
+                differing, profiled = unlike(store, server, found), store.rows(_PROFILED, [found])
+                ways = {run: (len(names), (run,) in profiled) for run, names in differing.items()}
+                return _baseline(store, min(found, key=lambda run: ways[run]), server)
     except SpeclogError as error:
-        return {}, f"no margin: {error}"
-    if not found:
-        ways = ", ".join(f"{way} {size}" for way, size in zip(("TP", "PP", "DP"), sizes, strict=True))
-        return {}, f"no margin: the store holds no plain run of {model or '?'} at {ways} (--vs names one)"
-    return _chosen(lines)
-
-
-def _chosen(lines: list[tuple[int, str, float, float, float, float]]) -> Chosen:
-    if not lines:
-        return {}, "no margin: the baseline has no batch size with two clean windows"
-    sizes = ", ".join(str(line[0]) for line in lines)
-    return (
-        {size: BaselineLine(name, a, c, low, high) for size, name, a, c, low, high in lines},
-        f"margin against {lines[0][1]} (batch {sizes}); whether that is fair is not checked while watching",
+        return Baseline({}, f"no margin: {error}")
+    ranks = ", ".join(f"{way} {size}" for way, size in zip(("TP", "PP", "DP"), sizes, strict=True))
+    return Baseline(
+        {}, f"no margin: the store holds no plain run of {model or '?'} at {ranks} (--vs names one)"
     )
+
+
+def _baseline(store: Store, run_id: str, server: Server | None) -> Baseline:
+    rows = store.rows(_LINES, [run_id])
+    if not rows:
+        return Baseline({}, "no margin: the baseline has no batch size with two clean windows")
+    lines: dict[int, list[BaselineLine]] = {}
+    for size, *line in rows:
+        lines.setdefault(size, []).append(BaselineLine(*line))
+    differ = tuple(unlike(store, server, [run_id])[run_id]) if server else ()
+    about = f"margin against {rows[0][1]} (batch {_sizes(list(lines))}); {_fairness(server, differ)}"
+    return Baseline(lines, about, differ)
+
+
+def _sizes(sizes: list[int]) -> str:
+    return (
+        ", ".join(map(str, sizes))
+        if len(sizes) <= _NAMED
+        else f"{len(sizes)} sizes, {sizes[0]} to {sizes[-1]}"
+    )
+
+
+def _fairness(server: Server | None, differ: tuple[str, ...]) -> str:
+    if differ:
+        more = f" and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
+        return f"unfair: {', '.join(differ[:_NAMED])}{more} {'differ' if len(differ) > 1 else 'differs'}"
+    if server is None:
+        return "this log shows no server_args, so nothing says that they are alike"
+    known = "arguments and manifest" if server.manifest else "arguments, without a manifest"
+    return f"no difference in {known}; `speclog check` judges the rest"

@@ -6,10 +6,12 @@ from datetime import datetime
 
 from speclog.console import clean
 from speclog.watch.state import Window
+from speclog.watch.verdict import impossible
 
 
-def window_line(window: Window) -> str:
-    """``12:03:11 b=1 71.3 tok/s tau 2.13 round 29.87 ms margin +0.25 (tau* 1.88)``."""
+def window_line(window: Window, *, unfair: bool = False) -> str:
+    """``12:03:11 b=1 71.3 tok/s tau 2.13 round 29.87 ms margin +0.25 (tau* 1.88)``; ``unfair`` marks a margin
+    against a baseline that is known to be unlike."""
     rank = [] if window.dp is None else [f"DP{window.dp}"]
     parts = [clock(window.ts), *rank, f"b={window.batch_size}", f"{window.gen_tok_s:,.1f} tok/s"]
     if window.printed_accept:
@@ -18,9 +20,17 @@ def window_line(window: Window) -> str:
         parts.append(f"round {window.round_ms:.2f} ms")
     if window.left_out:
         parts.append(f"[left out: {window.left_out}]")
-    elif window.margin_tokens is not None:
-        parts.append(f"margin {window.margin_tokens:+.2f} (tau* {window.tau_star:.2f})")
+    elif window.tau_star is not None:
+        parts += _against(window, window.tau_star) + (["unfair"] if unfair else [])
     return " ".join(parts)
+
+
+def _against(window: Window, tau_star: float) -> list[str]:
+    if window.margin_tokens is None:
+        return [f"{tau_star:.2f} of the baseline's step"]
+    if impossible(tau_star):
+        return [f"impossible: a round of {tau_star:.2f} plain steps"]
+    return [f"margin {window.margin_tokens:+.2f} (tau* {tau_star:.2f})"]
 
 
 def event_line(event: tuple[datetime | None, str, str]) -> str:

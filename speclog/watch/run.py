@@ -19,11 +19,19 @@ if TYPE_CHECKING:
 
 HISTORY_BYTES = 8 << 20
 """How much of a log that is there already is read first, so that the screen does not begin empty."""
-_HEAD_BYTES = 1 << 20
+_BLOCK_BYTES = 4 << 20
+_MANIFEST, _ARGUMENTS = b"SPECLOG_MANIFEST v=1 ", b"server_args="
+_MARKS = (_MANIFEST, _ARGUMENTS)
 
 
-def feed(state: State, lines: list[str], tell: Callable[[str], None] | None = None) -> None:
-    """Give log lines to a state; ``tell`` gets one plain line for each window and each event."""
+def feed(
+    state: State,
+    lines: list[str],
+    tell: Callable[[str], None] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> None:
+    """Give log lines to a state; ``tell`` gets one plain line for each window and each event, ``note`` which
+    baseline windows are set against, before the first of them."""
     for line in lines:
         record = read_line(unwrap(line))
         if record is None:
@@ -33,18 +41,45 @@ def feed(state: State, lines: list[str], tell: Callable[[str], None] | None = No
         if tell is None:
             continue
         if window is not None:
-            tell(plain.window_line(window))
+            if note is not None:
+                note(state.about)
+            tell(plain.window_line(window, unfair=bool(state.baseline.differ)))
         elif state.n_events > before:
             tell(plain.event_line(state.events[-1]))
 
 
 def look_back(state: State, log: Path) -> None:
-    """Take the server arguments from the head of a log of which only the end will be read."""
+    """Take the last server's arguments and manifest from the part of a log that is not read otherwise."""
+    found: list[bytes] = []
     with suppress(OSError), log.open("rb") as handle:
-        for line in handle.read(_HEAD_BYTES).decode("utf-8", "replace").splitlines():
-            record = read_line(unwrap(line)) if "server_args" in line else None
-            if record is not None and record.kind.shape == "server_args":
-                state.take(record)
+        left, rest = max(0, log.stat().st_size - HISTORY_BYTES), b""
+        while left > 0 and (data := handle.read(min(_BLOCK_BYTES, left))):
+            left -= len(data)
+            lines, end, rest = (rest + data).rpartition(b"\n")
+            if end and any(mark in lines for mark in _MARKS):
+                found = _introduction(found, lines.split(b"\n"))
+        if rest:
+            found = _introduction(found, [rest + handle.readline()])
+    _introduce(state, found)
+
+
+def _introduction(found: list[bytes], lines: list[bytes]) -> list[bytes]:
+    """The last server's lines: its manifest, when it comes before its arguments, and these."""
+    for line in lines:
+        if _MANIFEST in line:
+            found = [line]
+        elif _ARGUMENTS in line:
+            found = [*(one for one in found[-1:] if _MANIFEST in one), line]
+    return found
+
+
+def _introduce(state: State, lines: list[bytes]) -> None:
+    for line in lines:
+        record = read_line(unwrap(line.decode("utf-8", "replace").rstrip("\r")))
+        if record is not None and (
+            record.kind.name == "speclog_manifest" or record.kind.shape == "server_args"
+        ):
+            state.take(record)
 
 
 def watch_plain(
@@ -60,13 +95,20 @@ def watch_plain(
 
     ``once`` stops at the end of what is there.
     """
-    follower, noted = Follower(log, history_bytes=None if once else HISTORY_BYTES), ""
-    look_back(state, log)
+    follower = Follower(log, history_bytes=None if once else HISTORY_BYTES)
+    if not once:
+        look_back(state, log)
+    noted = [""]
+
+    def about(text: str) -> None:
+        if text != noted[-1]:
+            note(text)
+            noted.append(text)
+
     try:
         while True:
-            feed(state, follower.poll(), tell)
-            if state.about != noted:
-                note(noted := state.about)
+            feed(state, follower.poll(), tell, about)
+            about(state.about)
             if once:
                 return
             time.sleep(interval_s)

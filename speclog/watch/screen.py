@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from speclog.console import clean
 from speclog.watch.plain import clock
 from speclog.watch.state import State, Window
+from speclog.watch.verdict import impossible, verdict
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -61,19 +62,8 @@ def _numbers(state: State, last: Window) -> Table:
         table.add_column(head, justify="left" if not head else "right", no_wrap=True)
     size = last.batch_size
     rows = [
-        ("throughput, tok/s", f"{last.gen_tok_s:,.1f}", _number(state.typical("gen_tok_s", size), ",.1f")),
-        (
-            "accept length",
-            f"{last.tau:.2f}" if last.printed_accept else "-",
-            _number(state.typical("tau", size), ".2f"),
-        ),
-        ("round, ms", _number(last.round_ms, ".2f"), _number(state.typical("round_ms", size), ".2f")),
-        ("break-even", _number(last.tau_star, ".2f"), _number(state.typical("tau_star", size), ".2f")),
-        (
-            "margin, tokens",
-            _number(last.margin_tokens, "+.2f"),
-            _verdict(state.typical("margin_tokens", size)),
-        ),
+        *_speeds(state, last),
+        *_break_even(state, last),
         (
             "batch / queue",
             f"{size} / {last.queue if last.queue is not None else '?'}",
@@ -86,14 +76,39 @@ def _numbers(state: State, last: Window) -> Table:
     return table
 
 
+def _speeds(state: State, last: Window) -> list[tuple[str, str, str]]:
+    size = last.batch_size
+    return [
+        ("throughput, tok/s", f"{last.gen_tok_s:,.1f}", _number(state.typical("gen_tok_s", size), ",.1f")),
+        (
+            "accept length",
+            f"{last.tau:.2f}" if last.printed_accept else "-",
+            _number(state.typical("tau", size), ".2f"),
+        ),
+        ("round, ms", _number(last.round_ms, ".2f"), _number(state.typical("round_ms", size), ".2f")),
+    ]
+
+
+def _break_even(state: State, last: Window) -> list[tuple[str, str, str]]:
+    """Break-even and margin; of a server without speculation how its steps compare with the baseline's."""
+    size, unfair = last.batch_size, bool(state.baseline.differ)
+    typical = _number(state.typical("tau_star", size), ".2f")
+    if state.speculative is False:
+        return [
+            ("of baseline's step", _number(last.tau_star, ".2f"), typical + (" unfair" if unfair else ""))
+        ]
+    held = [w for w in state.clean(size) if w.tau_star is not None and w.margin_tokens is not None]
+    margins, tau_stars = [w.margin_tokens or 0.0 for w in held], [w.tau_star or 0.0 for w in held]
+    doubtful = last.tau_star is not None and impossible(last.tau_star)
+    now = "impossible" if doubtful else _number(last.margin_tokens, "+.2f")
+    return [
+        ("break-even", _number(last.tau_star, ".2f"), typical),
+        ("margin, tokens", now, verdict(margins, tau_stars, unfair=unfair)),
+    ]
+
+
 def _number(value: float | None, spec: str) -> str:
     return "unknown" if value is None else format(value, spec)
-
-
-def _verdict(margin: float | None) -> str:
-    if margin is None:
-        return "unknown"
-    return f"{margin:+.2f} {'above' if margin > 0 else 'BELOW'} break-even"
 
 
 def _sparks(state: State, width: int) -> list[object]:

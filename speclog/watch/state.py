@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from speclog.formats.values import whole_number
+from speclog.watch.alike import Server
+from speclog.watch.fill import Fill
 
 if TYPE_CHECKING:
     from speclog.formats.engine import Record
     from speclog.formats.prefix import Prefix
 
 DEFAULT_ROUNDS = 40
+_NO_CONTEXT = "no margin: vLLM prints no context lengths, and rounds are compared at equal context only"
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineLine:
-    """A stored baseline at one batch size: step ms = a_ms + c_ms_per_token * context, in a range of it."""
+    """A stored baseline at one batch size: step ms = a_ms + c_ms_per_token * context, in a range of it.
+
+    ``eager``: of windows without CUDA graphs; ``mixed``: of batches of requests of unequal length.
+    """
 
     name: str
     a_ms: float
     c_ms_per_token: float
     context_min: float
     context_max: float
+    eager: bool = False
+    mixed: bool = False
 
     def step_ms(self, context: float) -> float | None:
         """Step time at a context; None outside the contexts that were measured (nothing is extrapolated)."""
@@ -36,8 +44,26 @@ class BaselineLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """The lines of a stored run by batch size, a sentence about it, and what is known to make it unfair."""
+
+    lines: Mapping[int, Sequence[BaselineLine]] = field(default_factory=dict)
+    about: str = "no margin: no server_args line seen in this log (--vs names a baseline)"
+    differ: tuple[str, ...] = ()
+
+    def step_ms(self, size: int, context: float, *, eager: bool, mixed: bool) -> float | None:
+        """Step time at a batch size and context, of windows of the same kind; None where there are none."""
+        alike = (line for line in self.lines.get(size, ()) if (line.eager, line.mixed) == (eager, mixed))
+        return next((step for line in alike if (step := line.step_ms(context)) is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
-    """One decode line, of DP rank ``dp``. ``left_out`` says why it does not count, None when it does."""
+    """One decode line, of DP rank ``dp``. ``left_out`` says why it does not count, None when it does.
+
+    ``tau_star`` is its round over the baseline's step at that context; of a server without speculation that
+    is how much longer its steps are, and there is no margin.
+    """
 
     ts: datetime | None
     batch_size: int
@@ -53,18 +79,17 @@ class Window:
 
     @property
     def margin_tokens(self) -> float | None:
-        """How far tau is above tau_star; None without a baseline at this batch size and context."""
-        return None if self.tau_star is None else self.tau - self.tau_star
+        """How far tau is above tau_star; None without speculation, or a baseline to hold it against."""
+        return None if self.tau_star is None or not self.printed_accept else self.tau - self.tau_star
 
 
 @dataclass(slots=True)
 class State:
     """Everything a screen shows. Feed it records in log order."""
 
-    baseline: Mapping[int, BaselineLine] = field(default_factory=dict)
-    about: str = "no margin: no server_args line seen in this log (--vs names a baseline)"
-    choose: Callable[[Mapping[str, str]], tuple[Mapping[int, BaselineLine], str]] | None = None
-    """Gives a baseline, and a sentence about it, for a server's arguments; None keeps the one there is."""
+    baseline: Baseline = field(default_factory=Baseline)
+    choose: Callable[[Server], Baseline] | None = None
+    """Gives a baseline for a server that starts; None keeps the one there is."""
     windows: deque[Window] = field(default_factory=lambda: deque(maxlen=240))
     events: deque[tuple[datetime | None, str, str]] = field(default_factory=lambda: deque(maxlen=50))
     seen: int = 0
@@ -72,9 +97,19 @@ class State:
     speculative: bool | None = None
     rounds: int = DEFAULT_ROUNDS
     treatment: str = ""
+    _manifest: Mapping[str, Any] = field(default_factory=dict)
+    _introduced: bool = False  # a server has taken the manifest as its own
+    _warmup: bool = False
+    _bonus: float = 0.0  # tokens that an accept length counts twice
+    _fills: dict[str, Fill] = field(default_factory=dict)
     _prefills: dict[str, int] = field(default_factory=dict)
     _previous: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     _copies: dict[int | None, tuple[int | None, ...]] = field(default_factory=dict)
+
+    @property
+    def about(self) -> str:
+        """Which run the margin is against, or why there is none."""
+        return self.baseline.about
 
     def take(self, record: Record) -> Window | None:
         """Add one record; returns the window when it was a decode line, so that it can be printed."""
@@ -85,6 +120,12 @@ class State:
             return self._decode(record, fields)
         if name == "prefill_batch":
             self._prefills[record.prefix.rank] = self._prefills.get(record.prefix.rank, 0) + 1
+            self._fills.setdefault(record.prefix.rank, Fill()).prefill(fields)
+        elif name == "speclog_manifest":
+            self._manifest, self._introduced = fields, False
+        elif name == "speclog_workload":
+            self._warmup = fields.get("event") == "begin" and fields.get("kind") == "warmup"
+            self._event(record)
         elif record.kind.shape == "server_args":
             self._start(fields)
         elif not record.kind.noise and record.kind.table != "profile_window":
@@ -98,6 +139,8 @@ class State:
 
     def _event(self, record: Record) -> None:
         """Note an event once, though every rank prints it."""
+        if record.kind.engine == "vllm" and not self.seen:
+            self.baseline = Baseline({}, _NO_CONTEXT)
         kind, message = record.kind.name, record.message.split("\n", 1)[0][:300]
         if not any(known[1:] == (kind, message) for known in list(self.events)[-12:]):
             self.events.append((record.prefix.ts, kind, message))
@@ -109,34 +152,45 @@ class State:
         self._prefills.clear()
         self._previous.clear()
         self._copies.clear()
-        text = {key: str(value).strip('"') for key, value in args.items()}
-        algorithm = text.get("speculative_algorithm", "null")
-        self.speculative = algorithm not in ("null", "None", "")
-        self.rounds = whole_number(text.get("decode_log_interval", "")) or DEFAULT_ROUNDS
-        steps, drafts = text.get("speculative_num_steps"), text.get("speculative_num_draft_tokens")
-        self.treatment = (
-            f"{algorithm} {steps} steps, {drafts} draft tokens" if self.speculative else "no speculation"
+        self._fills.clear()
+        self._warmup = False
+        if self._introduced:
+            self._manifest = {}
+        self._introduced = True
+        server = Server({key: str(value) for key, value in args.items()}, self._manifest)
+        self.speculative = server.speculative
+        self.rounds = whole_number(server.text("decode_log_interval")) or DEFAULT_ROUNDS
+        self._bonus = 1.0 if server.text("enable_beta_spec") == "true" else 0.0
+        steps, drafts = (
+            server.text(f"speculative_num_{what}") or "default" for what in ("steps", "draft_tokens")
         )
+        told = f"{server.text('speculative_algorithm')} {steps} steps, {drafts} draft tokens"
+        self.treatment = told if self.speculative else "no speculation"
         if self.choose is not None:
-            self.baseline, self.about = self.choose(text)
+            self.baseline = self.choose(server)
 
     def _decode(self, record: Record, fields: Mapping[str, Any]) -> Window | None:
         size, speed = fields.get("running_req"), fields.get("gen_tok_s")
         if not isinstance(size, int) or not isinstance(speed, int | float):
             return None
         accept = fields.get("accept_len_raw")
-        tau = float(accept) if accept is not None else 1.0
+        tau = float(accept) - self._bonus if accept is not None else 1.0
         if self.speculative is None and accept is not None:
             self.speculative = True
         rank = record.prefix.rank
-        round_ms = size * tau / speed * 1000 if speed > 0 and size > 0 else None
+        known = speed > 0 and size > 0 and not (self.speculative and accept is None)
+        round_ms = size * tau / speed * 1000 if known else None
         said = fields.get("token")
         token = said if isinstance(said, int) else None
         context = token / size - self.rounds * tau / 2 if token is not None and size else None
-        left_out = self._left_out(rank, size, token, round_ms)
+        left_out = self._left_out(
+            rank, size, token, round_ms, lacking=bool(self.speculative and accept is None)
+        )
+        fill = self._fills.setdefault(rank, Fill())
+        kind = {"eager": fields.get("graph") is False, "mixed": size > 1 and fill.decode()}
         window = Window(
             record.prefix.ts, size, float(speed), tau, accept is not None, round_ms, context,
-            fields.get("queue_req"), left_out, self._tau_star(size, context, round_ms, left_out),
+            fields.get("queue_req"), left_out, self._tau_star(size, context, round_ms, left_out, kind),
             record.prefix.number("DP"),
         )  # fmt: skip
         self._previous[rank] = (size, token)
@@ -145,8 +199,12 @@ class State:
         self.windows.append(window)
         return window
 
-    def _left_out(self, rank: str, size: int, token: int | None, round_ms: float | None) -> str | None:
+    def _left_out(
+        self, rank: str, size: int, token: int | None, round_ms: float | None, *, lacking: bool
+    ) -> str | None:
         """Why a window is not clean (design of view ``decode_window``), None when it is."""
+        if self._warmup:
+            return "warmup"
         if rank not in self._previous:
             return "first"
         if self._prefills.get(rank):
@@ -157,15 +215,21 @@ class State:
         fewer = token is not None and previous_token is not None and token < previous_token
         if size != previous_size or fewer:
             return "batch changed"
+        if lacking:
+            return "no accept length"
         return None if round_ms is not None else "no throughput"
 
     def _tau_star(
-        self, size: int, context: float | None, round_ms: float | None, left_out: str | None
+        self,
+        size: int,
+        context: float | None,
+        round_ms: float | None,
+        left_out: str | None,
+        kind: Mapping[str, bool],
     ) -> float | None:
-        line = self.baseline.get(size)
-        if line is None or context is None or round_ms is None or left_out:
+        if context is None or round_ms is None or left_out:
             return None
-        step_ms = line.step_ms(context)
+        step_ms = self.baseline.step_ms(size, context, eager=kind["eager"], mixed=kind["mixed"])
         return round_ms / step_ms if step_ms else None
 
     def clean(self, batch_size: int, last: int = 20) -> list[Window]:

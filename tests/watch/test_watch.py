@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,14 @@ from speclog.watch.follow import Follower
 from speclog.watch.plain import event_line
 from speclog.watch.run import feed
 from speclog.watch.screen import screen, sparkline
-from speclog.watch.state import BaselineLine, State
+from speclog.watch.state import Baseline, BaselineLine, State
+from speclog.watch.verdict import verdict
 
 ARGS = "[2026-11-29 12:00:00] server_args=ServerArgs(model_path='m', speculative_algorithm='EAGLE3', speculative_num_steps=5, speculative_num_draft_tokens=6, decode_log_interval=40)"  # fmt: skip  # noqa: E501
 PREFILL = "[2026-11-29 12:00:01] Prefill batch, #new-seq: 1, #new-token: 128, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0, "  # noqa: E501
+
+BASE = Baseline({1: [BaselineLine("base", 10.0, 0.001, 500, 2000)]})
+PLAIN = ARGS.replace("'EAGLE3'", "None")
 
 
 def decode(second: int, *, size: int = 1, token: int = 1000, tau: float = 2.0, speed: float = 100.0) -> str:
@@ -80,7 +85,7 @@ def test_bytes_that_are_no_text_do_not_stop_it(tmp_path: Path) -> None:
 
 
 def test_margin_is_the_formula_and_only_where_the_baseline_was_measured() -> None:
-    state = State({1: BaselineLine("base", 10.0, 0.001, 500, 2000)})
+    state = State(BASE)
     feed(state, [ARGS, PREFILL, decode(1), decode(2), decode(3), decode(4, token=9000)])
     first, second, third, far = state.windows
     assert first.left_out == "first"
@@ -116,7 +121,7 @@ def test_a_new_server_forgets_the_old_windows() -> None:
 def test_the_screen_fits(width: int, height: int) -> None:
     from rich.console import Console
 
-    state = State({1: BaselineLine("base", 10.0, 0.001, 500, 2000)}, about="b" * 300)
+    state = State(replace(BASE, about="b" * 300))
     feed(state, [ARGS, *(decode(i % 60, speed=90 + i % 7) for i in range(100))])
     state.events.extend((None, "retract", "x" * 500) for _ in range(50))
     out = io.StringIO()
@@ -125,7 +130,99 @@ def test_the_screen_fits(width: int, height: int) -> None:
     lines = out.getvalue().splitlines()
     assert len(lines) <= height
     assert max(len(line) for line in lines) <= width
-    assert any("above break-even" in line for line in lines)
+    assert any("~ break-even" in line for line in lines)  # 2 tokens against rounds of 1.9 to 2.0 steps
+
+
+@pytest.mark.parametrize(
+    ("margins", "tau_stars", "unfair", "says"),
+    [
+        ([], [], False, "unknown"),
+        ([0.25, 0.2, 0.3, 0.22], [1.9] * 4, False, "+0.23 few windows"),
+        ([0.25, 0.2, 0.3, 0.22, 0.28], [1.9] * 5, False, "+0.25 above break-even"),
+        ([-0.25, -0.2, -0.3, -0.22, -0.28], [1.9] * 5, False, "-0.25 BELOW break-even"),
+        ([0.02, 0.03, 0.02, 0.03, 0.02], [1.9] * 5, False, "+0.02 ~ break-even"),  # two starts differ by more
+        ([0.9, -0.8, 0.9, -0.7, 0.9, -0.9, 0.5], [1.9] * 7, False, "+0.50 ~ break-even"),  # its own scatter
+        ([0.25] * 5, [1.9] * 5, True, "+0.25 unfair"),
+        ([1.6] * 9, [0.45] * 9, False, "impossible (0.45 of a step)"),
+        ([1.6] * 9, [0.45] * 9, True, "impossible (0.45 of a step)"),
+    ],
+)
+def test_a_live_verdict_is_no_bolder_than_a_report(margins, tau_stars, unfair, says) -> None:
+    assert verdict(margins, tau_stars, unfair=unfair) == says
+
+
+def test_windows_meet_only_lines_of_their_kind() -> None:
+    """Without CUDA graphs a step takes several times as long: the unlike do not meet."""
+    lines = [BaselineLine("b", 10.0, 0.0, 500, 2000), BaselineLine("b", 40.0, 0.0, 500, 2000, eager=True)]
+    state = State(Baseline({1: lines}))
+    feed(state, [ARGS, decode(1), decode(2), decode(3).replace("cuda graph: True", "cuda graph: False")])
+    assert [window.tau_star for window in state.windows] == [None, pytest.approx(2.0), pytest.approx(0.5)]
+    only = State(Baseline({1: lines[1:]}))
+    feed(only, [ARGS, decode(1), decode(2)])
+    assert only.windows[-1].margin_tokens is None
+
+
+def test_batches_of_unequal_requests_are_a_kind_of_their_own() -> None:
+    lines = [BaselineLine("b", 10.0, 0.0, 100, 2000), BaselineLine("b", 20.0, 0.0, 100, 2000, mixed=True)]
+    state = State(Baseline({2: lines}))
+    longer = PREFILL.replace("#new-token: 128", "#new-token: 900").replace(
+        "#running-req: 0", "#running-req: 1"
+    )
+    same = PREFILL.replace("#running-req: 0", "#running-req: 1")
+    two = [decode(second, size=2, token=2000 + second, speed=200.0) for second in range(6)]
+    feed(
+        state,
+        [ARGS, PREFILL, same, two[0], two[1], PREFILL, longer, two[2], two[3], PREFILL, two[4], same, two[5]],
+    )
+    assert [w.left_out for w in state.windows] == ["first", None, "prefill", None, "prefill", "prefill"]
+    assert [w.tau_star for w in state.windows][1] == pytest.approx(2.0)
+    assert [w.tau_star for w in state.windows][3] == pytest.approx(1.0)
+
+
+def test_a_server_without_speculation_has_no_margin() -> None:
+    """What can be said of it is how its steps compare: 1.41 where the tuning was lost."""
+    state, told = State(BASE), []
+    plain = [decode(i, speed=71.0).replace("accept len: 2.00, accept rate: 0.20, ", "") for i in range(3)]
+    feed(state, [PLAIN, *plain], told.append)
+    assert state.windows[-1].margin_tokens is None
+    assert told[-1].endswith("round 14.08 ms 1.28 of the baseline's step")  # 14.08 / (10 + 0.001 * 980)
+    out = io.StringIO()
+    from rich.console import Console
+
+    Console(file=out, width=80).print(screen(state, "t"))
+    assert "of baseline's step" in out.getvalue() and "break-even" not in out.getvalue()
+
+
+def test_warm_up_does_not_count() -> None:
+    begin = 'SPECLOG_WORKLOAD v=1 {"event": "begin", "step": "warmup", "kind": "warmup", "batch_size": 1}'
+    end, measured = begin.replace("begin", "end"), begin.replace('"warmup"', '"measure"')
+    state = State()
+    feed(state, [ARGS, begin, decode(1), decode(2), end, measured, decode(3), decode(4)])
+    assert [window.left_out for window in state.windows] == ["warmup", "warmup", None, None]
+
+
+def test_a_speculative_line_without_its_accept_length_does_not_count() -> None:
+    state = State(BASE)
+    bare = decode(2).replace("accept len: 2.00, accept rate: 0.20, ", "")
+    feed(state, [ARGS, decode(1), bare, bare])
+    assert [window.left_out for window in state.windows] == ["first", "no accept length", "no accept length"]
+
+
+def test_accept_lengths_that_count_the_bonus_twice_are_corrected() -> None:
+    state = State()
+    feed(state, [ARGS.replace("model_path='m'", "model_path='m', enable_beta_spec=True"), decode(1, tau=3.0)])
+    assert state.windows[-1].tau == 2.0
+
+
+def test_of_vllm_it_says_why_there_is_no_margin(tmp_path: Path) -> None:
+    line = (
+        "(APIServer pid=1) INFO 08-01 23:30:00 [loggers.py:259] Engine 000: Avg prompt throughput: 0.0 "
+        "tokens/s, Avg generation throughput: 12.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, "
+        "GPU KV cache usage: 0.0%, Prefix cache hit rate: 0.0%"
+    )
+    (tmp_path / "v.log").write_text(line + "\n")
+    done = _run("watch", "v.log", "--once", cwd=tmp_path)
+    assert done.stderr.startswith("no margin: vLLM prints no context lengths")
 
 
 def test_hostile_text_moves_no_cursor() -> None:
@@ -160,6 +257,73 @@ def test_without_a_terminal_it_prints_plain_lines_and_makes_no_store(tmp_path: P
     assert "12:00:02 b=1 100.0 tok/s tau 2.00 round 20.00 ms" in done.stdout
     assert "no margin" in done.stderr
     assert not (tmp_path / "speclog.duckdb").exists()
+
+
+@pytest.fixture(scope="module")
+def stored(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of three plain runs of one model; the newest ran without CUDA graphs."""
+    folder = tmp_path_factory.mktemp("watch")
+    logs = [str(shared / f"logs/h200-llama8b/{name}.log") for name in ("base", "base-nograph")]
+    late = folder / "base-nograph-late.log"
+    late.write_text(Path(logs[1]).read_text().replace("2026-11-29 15:", "2026-11-29 19:"))
+    done = _run("ingest", logs[0], str(late), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_the_fairest_baseline_is_taken_not_the_newest(stored: Path, shared: Path) -> None:
+    """Against steps without graphs a round was 0.45 of a step: a margin of +1.6 that nothing supports."""
+    done = _run("watch", str(shared / "logs/h200-llama8b/eagle3-s5-a2.1.log"), "--once", cwd=stored)
+    assert "margin against base (batch 1, 8); no difference in arguments, without a manifest" in done.stderr
+    told = [
+        float(line.split("tau* ")[1][:4])
+        for line in done.stdout.splitlines()
+        if "b=1 " in line and "tau*" in line
+    ]
+    assert min(told) > 1.45 and max(told) < 1.65  # 1.48 to 1.60 between 200 and 600 tokens
+
+
+@pytest.mark.slow
+def test_a_named_baseline_that_is_unlike_is_said_to_be(stored: Path, shared: Path) -> None:
+    log = str(shared / "logs/h200-llama8b/eagle3-s5-a2.1.log")
+    done = _run("watch", log, "--once", "--vs", "base-nograph-late", cwd=stored)
+    assert "unfair: cuda_graph_config, disable_cuda_graph differ" in done.stderr
+    assert "margin" not in done.stdout  # windows with graphs meet no line without
+
+
+@pytest.mark.slow
+def test_a_lost_variable_is_seen_in_the_manifests(stored: Path, shared: Path, tmp_path: Path) -> None:
+    def launched(name: str, env: str) -> Path:
+        manifest = (
+            f'SPECLOG_MANIFEST v=1 {{"session":"{name}","env":{{{env}}},"env_prefixes":["NCCL_","HF_"]}}\n'
+        )
+        log = tmp_path / f"{name}.log"
+        text = (shared / "logs/h200-llama8b" / f"{name.split('-')[0]}.log").read_text()
+        log.write_text(manifest + text)
+        return log
+
+    tuned = launched("base-tuned", '"NCCL_PROTO":"LL","HF_HOME":"/a"')
+    again = launched("base-again", '"HF_HOME":"/b"')
+    assert _run("ingest", str(tuned), cwd=tmp_path).returncode == 0
+    done = _run("watch", str(again), "--once", cwd=tmp_path)
+    assert "margin against base-tuned (batch 1, 8); unfair: env.NCCL_PROTO differs" in done.stderr
+    assert "1.00 of the baseline's step unfair" in done.stdout
+
+
+def test_a_long_log_is_introduced_by_its_last_server(tmp_path: Path) -> None:
+    """Of a log of which only the end is read: the server that writes now, not the one that wrote first."""
+    from speclog.watch import run
+
+    log = tmp_path / "s.log"
+    idle = "[2026-11-29 12:00:00] nothing to see here, and nothing to read either, for a long while\n"
+    with log.open("w") as handle:
+        handle.write(PLAIN + "\n" + idle * 60_000)
+        handle.write('SPECLOG_MANIFEST v=1 {"session":"x"}\n' + ARGS + "\n" + idle * 110_000)
+    assert log.stat().st_size > run.HISTORY_BYTES + 4_000_000
+    state = State()
+    run.look_back(state, log)
+    assert state.treatment == "EAGLE3 5 steps, 6 draft tokens"
 
 
 def test_a_name_that_is_neither_file_nor_profile_is_one_line(tmp_path: Path) -> None:
