@@ -53,6 +53,36 @@ def usual(profile_windows: pl.DataFrame, kind: str) -> pl.DataFrame:
     return of_kind.filter((off <= reach) & (adds_up | (pl.col("kind") != "spec")))
 
 
+def comparable(profile_windows: pl.DataFrame, spans: Mapping[int, tuple[float, float]]) -> pl.DataFrame:
+    """The windows of which a bill in baseline steps can be made, those of kind 'spec' at ``spans``.
+
+    ``spans``: by batch size, the contexts (tokens a request) that both arms of a comparison cover; a round
+    grows with context, and the baseline's step is known only there. All windows of a batch size stay where
+    their mean context lies inside (round time is a line of context), else those inside. So do windows of
+    batch sizes that print no context (``seq``).
+    """
+    import polars as pl
+
+    spec = profile_windows.filter(kind="spec")
+    kept = [spec.clear()]
+    for size, (low, high) in sorted(spans.items()):
+        windows = spec.filter(pl.col("bs") == size)
+        middle = contexts(windows).get(size)
+        if middle is not None and not low <= middle <= high:
+            windows = windows.filter((pl.col("seq") / pl.col("bs")).is_between(low, high))
+        kept.append(windows)
+    return pl.concat(kept)
+
+
+def contexts(profile_windows: pl.DataFrame) -> dict[int, float]:
+    """Mean context (tokens a request) of the usual rounds of each batch size that print it."""
+    import polars as pl
+
+    known = usual(profile_windows, "spec").drop_nulls("seq").filter(pl.col("seq") > 0)
+    mean_seq = (pl.col("seq") * pl.col("n")).sum() / pl.col("n").sum()
+    return dict(known.group_by("batch_size").agg(mean_seq / pl.col("batch_size").first()).iter_rows())
+
+
 def bill(
     profile_windows: pl.DataFrame,
     t_base_ms: Mapping[int, float],

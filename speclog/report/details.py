@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speclog.report import advice, rows, sources
-from speclog.report.charts import acceptance, bill, break_even, context, timeline
+from speclog.report import advice, billed, rows, sources
+from speclog.report.charts import acceptance, break_even, context, timeline
 from speclog.report.findings import Findings, plain, pooled
 from speclog.report.kin import Kin
 from speclog.report.model import Absent, Chart, Level, Pair, Row, Run, Section
 from speclog.report.sources import sourced
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from speclog.report.sides import Sides
     from speclog.store import Store
 
@@ -79,7 +77,6 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     speedups, switch_off = found.concurrency(section)
     predicted, better_steps = found.steps(section)
     lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
-    phases = sources.of_runs("*", "phase", [pair.candidate, *pair.candidate_repeats])
     counted = _histograms(store, pair.candidate)
     histogram = [sum(column) for column in zip(*counted, strict=True)]
     windows = None if sum(histogram) else sides.windows(pair.candidate.run_id)
@@ -97,7 +94,7 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
         sourced(break_even.chart(pair), "f-tau-star", sources.of_pair(pair)),
         sourced(speedups, "f-switch-off", sources.whatif(pair, "--ask", "concurrency")),
         sourced(context.chart(pair, _curve(sides, pair)), "f-context", lines),
-        sourced(_bill(section, pair, found.profile), "f-phases", phases),
+        billed.chart(section, sides, pair, found.profile),
         sourced(predicted, "f-what-if", sources.whatif(pair)),
         sourced(accepted, "f-tau", acceptances),
         _timeline(sides, pair.candidate, "candidate"),
@@ -118,22 +115,6 @@ def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:
 def _curve(sides: Sides, pair: Pair) -> list[Row]:
     sizes = [level.batch_size for level in pair.levels if level.speedup is not None]
     return [{**row, "batch_size": size} for size in sizes for row in plain(sides.curve(*pair.arms, size))]
-
-
-def _bill(section: Section, pair: Pair, profile: pl.DataFrame) -> Chart | Absent:
-    """Phases of the candidate's profiled rounds, in tokens of the baseline's step at the same batch size."""
-    from speclog.analysis.phases import bill as phase_bill
-
-    steps = {level.batch_size: level.t_base_ms for level in pair.levels if level.t_base_ms is not None}
-    spans = {
-        level.batch_size: (level.t_base_ms_lo, level.t_base_ms_hi)
-        for level in pair.levels
-        if level.t_base_ms_lo is not None and level.t_base_ms_hi is not None
-    }
-    if not profile.is_empty():
-        billed = plain(phase_bill(profile, steps, spans))
-        section.bill = [row for row in billed if row["tokens"] is not None]
-    return bill.chart(pair, section.bill)
 
 
 def _histograms(store: Store, run: Run) -> list[list[int]]:

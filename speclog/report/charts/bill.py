@@ -10,22 +10,24 @@ from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Pair, Row
 
 QUESTION = "What does a round cost, phase by phase?"
+ELSEWHERE = "no profiled round lies at a context that both runs cover, so there is no step to hold it against"
 COLUMNS = (
     "batch_size", "arm", "phase", "order", "ms", "ms_lo", "ms_hi", "tokens", "tokens_lo", "tokens_hi",
-    "share_pct", "share_pct_lo", "share_pct_hi", "shrink_to_ms",
+    "share_pct", "share_pct_lo", "share_pct_hi", "shrink_to_ms", "context",
 )  # fmt: skip
 
 
-def chart(pair: Pair, bill: Sequence[Row]) -> Chart | Absent:
-    """Phases in tokens (rows of `analysis.phases.bill`) stacked beside the baseline's step, one token."""
+def chart(pair: Pair, bill: Sequence[Row], *, elsewhere: bool = False) -> Chart | Absent:
+    """Phases in tokens (rows of `analysis.phases.bill`) stacked beside the baseline's step, one token.
+
+    ``context`` of a row: that of the profiled rounds, at which the step was read. ``elsewhere``: the run was
+    profiled, at contexts that the two arms do not share.
+    """
     key = f"bill-{pair.key}"
     lines = [row for row in bill if row.get("tokens") is not None]
     if not lines:
-        return Absent(
-            key,
-            QUESTION,
-            "the run was not profiled (EAGLE3_PROFILE=1), so its round cannot be split into phases",
-        )
+        why = "the run was not profiled (EAGLE3_PROFILE=1), so its round cannot be split into phases"
+        return Absent(key, QUESTION, ELSEWHERE if elsewhere else why)
     taus = {level.batch_size: level.tau for level in pair.levels}
     rows = base.data(key, [*map(_row, lines), *_steps(lines)], COLUMNS)
     marks = base.data(
@@ -34,7 +36,7 @@ def chart(pair: Pair, bill: Sequence[Row]) -> Chart | Absent:
         ("arm", "batch_size", "tau"),
     )
     note = (
-        "One token is what the baseline earns in one step, so the whole bar is break-even τ*; "
+        f"One token is what the baseline earns in one step, so the whole bar is break-even τ*{_at(lines)}; "
         "the mark is the accept length: "
         "the round pays while the bar ends before the mark. Intervals (on hover and in the data) are "
         "within-run: over the profiled windows, and of the baseline's step."
@@ -49,6 +51,15 @@ def chart(pair: Pair, bill: Sequence[Row]) -> Chart | Absent:
         (rows, marks),
         note,
     )
+
+
+def _at(lines: Sequence[Row]) -> str:
+    """At which context, where the profiled rounds print it."""
+    known = sorted({row["context"] for row in lines if row.get("context") is not None})
+    if not known:
+        return ""
+    said = " to ".join(numbers.fixed(context, 0) for context in dict.fromkeys((known[0], known[-1])))
+    return f" at the context of the profiled rounds ({said} tokens)"
 
 
 def _sizes(lines: Sequence[Row]) -> list[int]:
