@@ -101,7 +101,8 @@ def command(
     the candidate is slower than its fair baseline, or than the same configuration was, by its whole interval.
     """
     from speclog.analysis import factors
-    from speclog.report.check import check
+    from speclog.console import clean, warn
+    from speclog.report.check import check, left_out, unmet
     from speclog.store import open_store, snapshot
 
     wanted = _kinds(fail_on)
@@ -113,10 +114,11 @@ def command(
         if own:
             factors.lay_over(store, own)
         with snapshot.taken(store):
+            asked = _resolved(store, runs, candidates_only=not cross_engine) if runs else None
             found = check(
                 store,
                 vs=None if vs == "baseline" else _resolved(store, [vs]),
-                candidates=_resolved(store, runs, candidates_only=not cross_engine) if runs else None,
+                candidates=asked,
                 reasons=reasons,
                 fail_on=wanted,
                 cross_engine=cross_engine,
@@ -124,6 +126,11 @@ def command(
                 threshold=threshold_pct / 100,
                 contract=contract,
             )
+            left = left_out(store, asked, found)
+    if left:
+        warn(clean(left))
+    if unneeded := unmet(found, reasons):
+        warn(clean(f"--allow {', '.join(unneeded)}: no comparison needs it (is the name as in `reasons`?)"))
     _report(found, "json" if as_json else fmt, wanted, junit_file)
 
 
@@ -154,8 +161,8 @@ def _kinds(fail_on: str) -> list[str]:
     from speclog.report.check import KINDS
 
     wanted = [word.strip() for word in fail_on.split(",") if word.strip()]
-    if not set(wanted) <= set(KINDS):
-        raise UsageError(f"--fail-on {fail_on}: of {', '.join(KINDS)}, with commas between them")
+    if not wanted or not set(wanted) <= set(KINDS):
+        raise UsageError(f"--fail-on '{fail_on}': of {', '.join(KINDS)}, with commas between them")
     return wanted
 
 

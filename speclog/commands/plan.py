@@ -44,7 +44,10 @@ def command(ctx: click.Context, vs: str, runs: tuple[str, ...], as_json: bool, s
     if script:
         click.echo("#!/bin/bash\nset -euo pipefail")
         for candidate, _, run, _, lines, _ in rows:
-            click.echo(f"\n# {_comment(candidate)}: {_comment(run)}\n(\n{lines or ':'}\n)")
+            said = str(lines or "").splitlines()
+            nothing = [] if any(line and not line.startswith("#") for line in said) else [":"]
+            body = "\n".join([*said, *nothing])  # a subshell of comments alone is no shell syntax
+            click.echo(f"\n# {_comment(candidate)}: {_comment(run)}\n(\n{body}\n)")
         return
     if as_json:
         show(plan.COLUMNS, rows, "json")

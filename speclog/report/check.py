@@ -97,6 +97,32 @@ def check(
         return [replace(one, failed=_failed(one, wanted)) for one in found]
 
 
+def left_out(store: Store, candidates: Sequence[str] | None, found: Sequence[Checked]) -> str:
+    """Which candidates (run_ids; None: every speculative run) are in no comparison, and why; '' if none."""
+    asked, compared = None if candidates is None else list(candidates), [one.candidate for one in found]
+    sql = """
+        SELECT name, served FROM run
+        WHERE CASE WHEN ? IS NULL THEN speculative ELSE list_contains(?, run_id) END
+            AND NOT list_contains(?::VARCHAR[], run_id)
+        ORDER BY name
+    """
+    rest = store.rows(sql, [asked, asked, compared])
+    told = []
+    for why, names in (
+        ("never served", [name for name, served in rest if not served]),
+        ("no plain run of its model and engine", [name for name, served in rest if served]),
+    ):
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        told += [f"{', '.join(names[:3])}{more} ({why})"] if names else []
+    return f"not compared: {'; '.join(told)}" if told else ""
+
+
+def unmet(found: Sequence[Checked], reasons: Mapping[str, str]) -> list[str]:
+    """Factors that were to be let pass, of which no comparison needed it."""
+    needed = [text for one in found for text in one.allowed]
+    return [name for name in reasons if not any(text.startswith(f"{name}: ") for text in needed)]
+
+
 def _with_contracts(store: Store, found: Sequence[Checked]) -> list[Checked]:
     """List by comparison the factors with equal values that its ``contract_hash`` stands for."""
     sql = """
@@ -246,7 +272,8 @@ def _nothing(store: Store, vs: Sequence[str] | None, candidates: Sequence[str] |
             "nothing to compare: no candidate serves the model of the baseline named, and decoded a token; "
             "`speclog runs` lists what there is, --vs baseline looks for one"
         )
-    return "nothing to compare: no speculative run with a baseline of its model; `speclog runs`"
+    left = left_out(store, candidates, []) or "`speclog runs`"
+    return f"nothing to compare: no speculative run with a baseline of its model; {left}"
 
 
 def _across(

@@ -110,12 +110,16 @@ def _launch(pair: Pair, repeats: int) -> str | None:
 
 
 def _prove(pair: Pair) -> tuple[str, str, str, None]:
+    """A person's word is never a command that runs as it stands: it would make the pair fair by itself."""
     missing = sorted({factor.name for factor in pair.unknowns()})
-    names = " ".join(shlex.quote(run.name) for run in (pair.candidate, pair.baseline))
-    vouch = f"speclog annotate {names} env=complete machine=NAME workload=NAME"
+    vouch = ["# your word, where you know it, with labels of your own for machine and requests:"]
+    vouch += [
+        f"# {shlex.join(['speclog', 'annotate', run.run_id])} env=complete machine=NAME workload=NAME"
+        for run in (pair.candidate, pair.baseline)
+    ]
     return (
         "Both arms again by `speclog launch`, or your word that nothing differed.",
         f"not recorded: {', '.join(missing)}",
-        _launch(pair, 2) or vouch,
+        _launch(pair, 2) or "\n".join(vouch),
         None,
     )

@@ -25,8 +25,14 @@ def on_store(command: str, target: str) -> str:
 
 
 def script_on_store(lines: str, target: str) -> str:
-    """As `on_store`, for several lines: those of speclog's name the store, the others stay as they are."""
-    return "\n".join(on_store(line, target) for line in lines.split("\n"))
+    """As `on_store`, for several lines: those of speclog's name the store, also as comments; others stay."""
+    told = (line.partition("# speclog ") for line in lines.split("\n"))
+    return "\n".join(
+        f"# {on_store(f'speclog {rest}', target)}"
+        if mark and not first
+        else on_store(first + mark + rest, target)
+        for first, mark, rest in told
+    )
 
 
 Shown = TypeVar("Shown", Chart, Absent, Drawn, Answer)

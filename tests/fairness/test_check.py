@@ -47,6 +47,30 @@ def test_an_unfair_pair_fails_and_an_allowance_is_stamped(target: str) -> None:
     assert len(rows[0]["allowed"]) == 6  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("kinds", ["", " , ", "slow"])
+def test_a_check_that_could_not_fail_is_refused(target: str, kinds: str) -> None:
+    """A variable that is empty in CI would make every build green."""
+    _, error = check(target, "--fail-on", kinds)
+    assert isinstance(error, UsageError)
+    assert str(error) == f"--fail-on '{kinds}': of unfair, unproven, regression, with commas between them"
+
+
+def test_what_was_not_compared_and_what_was_not_needed_is_said(example_logs: Path, tmp_path: Path) -> None:
+    dead = tmp_path / "dead.log"
+    lines = (example_logs / "kimi-k25-story" / "eagle3-5x6-untuned.log").read_text().splitlines(keepends=True)
+    told = json.loads(lines[1].partition(" v=1 ")[2]) | {"session": "dead"}
+    dead.write_text(f"SPECLOG_MANIFEST v=1 {json.dumps(told)}\n" + "".join(lines[2:8]))  # until it loads
+    store = str(tmp_path / "s.duckdb")
+    ingest_paths([example_logs / "kimi-k25-story", dead], store_target=store, lock_timeout=20.0)
+    words = ["check", "--run", "*", "--allow", "env.NCCL_PORTO=a typo", "--json"]
+    done = CliRunner().invoke(cli, ["--store", store, *words])
+    assert "not compared: dead (never served)" in done.stderr
+    assert "--allow env.NCCL_PORTO: no comparison needs it" in done.stderr
+    alone = CliRunner().invoke(cli, ["--store", store, "check", "--run", "dead"])
+    assert isinstance(alone.exception, UsageError)
+    assert "not compared: dead (never served)" in str(alone.exception)
+
+
 def test_a_catalogue_of_ones_own_decides_and_its_faults_are_named(target: str, tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[[factor]]\nkeys = ["env.NCCL_*"]\nclass = "noise"\n')
