@@ -105,7 +105,7 @@ def command(
             "no --out and no --print beside it"
         )
     if as_script:
-        return _print(request)
+        return _print(request, str(rest["python"]), bool(rest["isolate"]))
     if dry_run:
         return _dry_run(request, rest["resume"])
     choices = Choices(folder=out, time_limit_s=time_limit, store=ctx.obj["store"], **rest)  # type: ignore[arg-type]
@@ -124,14 +124,14 @@ def _list() -> None:
         click.echo(f"--with {name:21} {read(find(name, 'overlay')).tables.get('about', '')}")
 
 
-def _print(request: object) -> None:
+def _print(request: object, python: str, isolate: bool) -> None:
     from speclog.errors import UsageError
     from speclog.launch import design, script
 
     arms = design.arms(request)  # type: ignore[arg-type]
     if len(arms) != 1:
         raise UsageError(f"--print writes the script of one arm, not of {len(arms)}")
-    click.echo(script.write(arms[0]), nl=False)
+    click.echo(script.write(arms[0], python, isolate), nl=False)
 
 
 def _dry_run(request: object, resumed: object) -> None:

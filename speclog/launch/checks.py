@@ -187,6 +187,21 @@ def _room(folder: Path) -> Iterator[Check]:
     )
 
 
+def store(target: str) -> Iterator[Check]:
+    """Whether the store that the logs go into at the end can be written, where it is a file."""
+    if target.startswith("ducklake:"):
+        return
+    path = Path(target).expanduser()
+    folder = path.resolve().parent
+    if path.exists():
+        writable = path.is_file() and os.access(path, os.W_OK)
+    else:
+        writable = folder.is_dir() and os.access(folder, os.W_OK)
+    if not writable:
+        found = f"{target} cannot be {'written' if path.exists() else 'made'}: the logs could not be ingested"
+        yield Check("store", FAIL, found, "--store FILE, or --no-ingest")
+
+
 def models(profile: Profile) -> Iterator[Check]:
     """Whether the models are there: a directory, or in the hub's cache."""
     server = arguments(profile)

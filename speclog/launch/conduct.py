@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from speclog.errors import LaunchError, SpeclogError
+from speclog.errors import ExitCode, LaunchError, SpeclogError
 from speclog.launch import (
     campaign,
     checks,
@@ -71,9 +71,11 @@ def conduct(request: design.Request, choices: Choices, progress: Progress) -> st
             finished=_show,
         )
         errors = _run(todo, manner, progress)
-    report = finish(todo, choices, answer, progress)
+    report, unread = finish(todo, choices, answer, progress)
     if errors:
         raise _summary(errors, len(todo.entries))
+    if unread:
+        raise unread
     return report
 
 
@@ -153,6 +155,9 @@ def prepare(
                 progress.note(f"{check.status}: {check.check}: {check.found}{_mend(check)}")
                 failed += [check] if check.status == checks.FAIL else []
             seen.add(check)
+    for check in checks.store(choices.store) if choices.ingest else ():
+        progress.note(f"{check.status}: {check.check}: {check.found}{_mend(check)}")
+        failed.append(check)
     setting = continuity.setting(shell, answer, machine.look(dict(shell)))
     interrupts.check()  # what a signal ended, nvidia-smi too, gave no answer
     left = any(entry.state != "done" for entry in todo.entries)
@@ -182,32 +187,50 @@ def _mend(check: checks.Check) -> str:
     return f" -> {check.mend}" if check.mend else ""
 
 
-def finish(todo: campaign.Campaign, choices: Choices, answer: Answer, progress: Progress) -> str | None:
-    """Ingest the logs, rank a sweep, write the report when there are two sides; the report's path or None."""
+def finish(
+    todo: campaign.Campaign, choices: Choices, answer: Answer, progress: Progress
+) -> tuple[str | None, SpeclogError | None]:
+    """Ingest the logs, rank a sweep, write the report when there are two sides.
+
+    The report's path or None, and the error when not all logs could be ingested, or no report be written.
+    """
     logs = [str(log) for log in todo.logs()]
     if todo.request.sweeps:
         for line in ranking.write(todo, answer):
             progress.note(line)
     if not (choices.ingest and logs):
-        return None
+        return None, None
     if any(importlib.util.find_spec(package) is None for package in ("polars", "duckdb")):
         progress.note(
             f"not ingested: no polars and duckdb in this environment; later: speclog ingest {todo.folder}"
         )
-        return None
-    if _speclog(choices, "ingest", *logs) is None or not choices.report:
-        return None
+        return None, None
+    code, _ = _speclog(choices, "ingest", *logs)
+    again = f"speclog --store {shlex.quote(choices.store)} ingest {shlex.quote(str(todo.folder))}"
+    why = f"not all logs were ingested, for the reason above; later: {again}"
+    unread = _after(code, why) if code else None
+    if not choices.report or code not in (0, ExitCode.INPUT):  # of logs that cannot be used the others were
+        return None, unread
     done = [run.profile for run, entry in zip(todo.runs, todo.entries, strict=True) if entry.state == "done"]
     if len({profile.speculative for profile in done}) < 2:
-        return None
-    written = _speclog(choices, "report", "--vs", "baseline")
-    return written.splitlines()[-1] if written and written.strip() else None
+        return None, unread
+    code, written = _speclog(choices, "report", "--vs", "baseline")
+    if code:
+        return None, _after(code, "no report was written, for the reason above; the logs are in the store")
+    return (written.splitlines()[-1] if written.strip() else None), unread
 
 
-def _speclog(choices: Choices, *words: str) -> str | None:
+def _speclog(choices: Choices, *words: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "speclog", "--store", choices.store, *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    return done.stdout if done.returncode == 0 else None
+    return done.returncode, done.stdout
+
+
+def _after(code: int, text: str) -> SpeclogError:
+    """What went wrong once all sessions had run, with the exit code of the command that failed."""
+    error = SpeclogError(text)
+    error.exit_code = code if code > 0 else 128 - code
+    return error
 
 
 def _summary(errors: list[SpeclogError], planned: int) -> SpeclogError:

@@ -43,7 +43,8 @@ class Run:
 def arms(request: Request) -> list[Profile]:
     """The arms: every profile with every value of a sweep; with ``matrix`` every combination of all sweeps.
 
-    Without ``matrix`` each sweep varies alone, the other variables staying as the profile has them.
+    Without ``matrix`` each sweep varies alone, the other variables staying as the profile has them. Raises
+    UsageError when two that differ have one name (two files of one stem).
     """
     sweeps = [_values(sweep) for sweep in request.sweeps]
     combinations = list(itertools.product(*sweeps)) if request.matrix else [(c,) for s in sweeps for c in s]
@@ -51,7 +52,12 @@ def arms(request: Request) -> list[Profile]:
     for name in request.profiles:
         for combination in combinations or [()]:
             profile = _arm(name, request, combination)
-            found.setdefault(profile.arm, profile)
+            known = found.setdefault(profile.arm, profile)
+            if fingerprint(known) != fingerprint(profile):
+                raise UsageError(
+                    f"two arms are called '{profile.arm}' and are not alike, from {known.files[-1]} and "
+                    f"{profile.files[-1]}: name one file otherwise, as logs and runs are told apart by it"
+                )
     return list(found.values())
 
 
@@ -84,5 +90,5 @@ def schedule(request: Request) -> list[Run]:
 
 def fingerprint(profile: Profile) -> str:
     """A hash of all that a profile decides; equal fingerprints are the same experiment."""
-    told = {k: v for k, v in asdict(profile).items() if k not in ("files", "about", "evidence")}
+    told = {k: v for k, v in asdict(profile).items() if k not in ("files", "words", "about", "evidence")}
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -5,7 +5,7 @@ import shlex
 
 from speclog.console import clean
 from speclog.errors import UsageError
-from speclog.launch import server_args
+from speclog.launch import environment, server_args
 from speclog.launch.bench import arguments as bench_arguments
 from speclog.launch.endpoint import Endpoint
 from speclog.launch.profile import Profile
@@ -13,9 +13,10 @@ from speclog.launch.resolve import arguments, folders
 from speclog.resources import directory
 
 
-def write(profile: Profile) -> str:
+def write(profile: Profile, python: str = "", isolate: bool = False) -> str:
     """The script as text: environment, server, log, workload, /server_info, stop.
 
+    ``python`` overrides the profile's interpreter; ``isolate`` drops tuning variables of the script's shell.
     It needs bash and the interpreter that has SGLang; speclog is not needed, but where that interpreter has
     it the log gets its manifest.
     """
@@ -23,13 +24,13 @@ def write(profile: Profile) -> str:
     filled = {
         "ARM": profile.arm,
         "ABOUT": profile.about,
-        "COMMAND": _command(profile),
-        "PYTHON": shlex.quote(profile.options.python or "python3"),
+        "COMMAND": _command(profile, python, isolate),
+        "PYTHON": shlex.quote(python or profile.options.python or "python3"),
         "STEM": shlex.quote(profile.arm.replace(" ", ",")),
         "BOOT_S": f"{profile.options.boot_timeout_s:.0f}",
         "GRACE_S": f"{profile.options.stop_grace_s:.0f}",
         "FLUSH": "1" if profile.workload.flush_cache else "0",
-        "ENVIRONMENT": _environment(profile),
+        "ENVIRONMENT": (_isolation() if isolate else "") + _environment(profile),
         "MODULE": profile.options.module,
         "SERVER": _options(server_args.to_argv(_server(profile))),
         "HOST": _host(profile),
@@ -42,8 +43,15 @@ def write(profile: Profile) -> str:
     return template
 
 
-def _command(profile: Profile) -> str:
-    return shlex.join(["speclog", "launch", *profile.words, "--print"])
+def _command(profile: Profile, python: str, isolate: bool) -> str:
+    more = [*(["--python", python] if python else []), *(["--isolate"] if isolate else [])]
+    return shlex.join(["speclog", "launch", *profile.words, *more, "--print"])
+
+
+def _isolation() -> str:
+    """Lines that unset what a manifest would record of the shell, as ``--isolate`` does."""
+    patterns = "|".join(f"{prefix}*" for prefix in environment.prefixes())
+    return f'for name in $(compgen -e); do\n  case $name in\n    {patterns}) unset "$name" ;;\n  esac\ndone\n'
 
 
 def _server(profile: Profile) -> dict[str, object]:

@@ -63,6 +63,19 @@ def test_a_sweep_needs_values(sweep):
         arms(Request(("llama8b-baseline",), sweeps=(sweep,)))
 
 
+def test_two_files_of_one_name_are_not_one_arm(tmp_path):
+    for folder, steps in (("a", 2), ("b", 5), ("c", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "eagle.toml").write_text(
+            f'extends = "llama8b-eagle3-5x6"\n[server]\nspeculative_num_steps = {steps}\n'
+        )
+    a, b, c = (str(tmp_path / folder / "eagle.toml") for folder in "abc")
+    with pytest.raises(UsageError, match="two arms are called 'eagle' and are not alike") as error:
+        arms(Request((a, b)))
+    assert a in str(error.value) and b in str(error.value)
+    assert len(arms(Request((a, c, a)))) == 1
+
+
 def test_log_names_are_safe_and_short():
     long = "models.target=/data/" + "x" * 200
     (run,) = schedule(Request(("llama8b-baseline",), sets=(long,), repeat=1))

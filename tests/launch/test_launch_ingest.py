@@ -41,6 +41,28 @@ def test_both_arms_of_a_campaign_are_in_the_store(place, ask):
 
 
 @pytest.mark.slow
+def test_a_store_that_cannot_be_made_is_found_before_the_sessions_run(place):
+    words = ("--store", "nowhere/s.duckdb", "launch", "plain", "--out")
+    refused = place.run(*words, "out")
+    assert refused.returncode == 50 and not (place.path / "out").exists()
+    assert "store: nowhere/s.duckdb cannot be made: the logs could not be ingested" in refused.stderr
+    assert place.run(*words, "later", "--no-ingest").returncode == 0
+
+
+@pytest.mark.slow
+def test_logs_that_were_not_ingested_are_no_success(place):
+    (place.path / "s.duckdb").write_text("this is no store")
+    done = place.run("--store", "s.duckdb", "launch", "plain", "spec", "--out", "out")
+    assert done.returncode == 4
+    assert done.stdout.split() == ["out/plain.r1.log", "out/spec.r1.log"]
+    assert done.stderr.splitlines()[-1] == (
+        "speclog: error: not all logs were ingested, for the reason above; "
+        "later: speclog --store s.duckdb ingest out"
+    )
+    assert (place.path / "s.duckdb").read_text() == "this is no store"
+
+
+@pytest.mark.slow
 def test_a_machine_without_gpus_is_known_to_have_none(place, ask):
     launch(place, "plain", PATH="/usr/bin:/bin")
     facts = {r["name"]: r["value"] for r in ask("SELECT name, value FROM raw_fact WHERE source = 'manifest'")}

@@ -65,6 +65,26 @@ def test_script_and_launch_give_the_server_the_same_arguments_and_environment(pl
 
 
 @pytest.mark.slow
+def test_a_script_isolates_and_runs_the_interpreter_that_was_asked_for(place):
+    """The stray of the shell goes, the profile's own stays, as under ``launch --isolate``."""
+    stray = {"NCCL_STRAY": "a b", "OMP_NUM_THREADS": "3", "UNRELATED": "stays"}
+    words = ("plain", "--set", "NCCL_PROTO=LL", "--isolate")
+    assert place.launch(*words, FAKE_RECORD=str(place.path / "a.json"), **stray).returncode == 0
+    text = printed(place, *words, "--python", sys.executable)
+    assert f"PYTHON=${{PYTHON:-{sys.executable}}}" in text
+    assert (
+        f"# Made by: speclog launch plain --set NCCL_PROTO=LL --python {sys.executable} --isolate --print"
+        in text
+    )
+    done = run_script(place, FAKE_RECORD=str(place.path / "b.json"), **stray)
+    assert done.returncode == 0, done.stderr
+    first, second = (normal(json.loads((place.path / name).read_text())) for name in ("a.json", "b.json"))
+    assert first == second
+    assert first["env"]["UNRELATED"] == "stays" and first["env"]["NCCL_PROTO"] == "LL"
+    assert not {"NCCL_STRAY", "OMP_NUM_THREADS"} & first["env"].keys()
+
+
+@pytest.mark.slow
 def test_the_scripts_log_is_like_a_launched_one(place):
     assert place.launch("plain").returncode == 0
     printed(place, "plain")
