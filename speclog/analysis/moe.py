@@ -62,16 +62,16 @@ def overlay(
         if value is None:
             continue
         ends = (measured.get("verify_ratio_lo"), measured.get("verify_ratio_hi"))
-        told = reading(value, verify / step, ends[0])
+        told = reading(value, verify / step, *ends)
         rows.append((batch_size, step, verify, verify / step, value, *ends, told))
     numbers = ("experts_step", "experts_verify", "routing_ratio", *columns("verify_ratio"))
     schema = {"batch_size": pl.Int64(), **dict.fromkeys(numbers, pl.Float64()), "reading": pl.String()}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def reading(measured: float, routing: float, low: float | None = None) -> str:
-    """What the two ratios say together; ``low``: where the interval of the measured one begins."""
-    if measured <= ONE_STEP:
+def reading(measured: float, routing: float, low: float | None = None, high: float | None = None) -> str:
+    """What the two ratios say together; ``low`` and ``high``: the interval of the measured one."""
+    if (measured if high is None else high) <= ONE_STEP:
         return "verify costs about one step: neither routing nor communication hurts"
     if (measured if low is None else low) > routing:
         return "more than routing can explain: communication, attention or compute"

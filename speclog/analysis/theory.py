@@ -46,6 +46,8 @@ def acceptance_for(tau: float, steps: int) -> float | None:
     """
     if tau > steps + 1:
         return None
+    if tau <= 1:
+        return 0.0
     low, high = 0.0, 1.0
     for _ in range(_ITERATIONS):
         middle = (low + high) / 2

@@ -182,13 +182,23 @@ def _need(level: Level, need: Needed, first: Ends) -> str:
     where = f"At batch {level.batch_size}"
     tau = numbers.with_span(need.tau, level.tau_lo, level.tau_hi)
     star = numbers.with_span(need.tau_needed, level.tau_star_lo, level.tau_star_hi)
-    if need.factor is None or need.needed is None:
+    if need.tau_needed > need.steps + 1:
         most = f"all {need.steps} drafts accepted give {need.steps + 1}"
-        why = most if need.tau_needed > need.steps + 1 else "even if every position ever accepted always were"
-        return f"{where} no draft model would do: break-even {star}, {why}."
+        return f"{where} no draft model would do with these steps: break-even {star}, {most}."
+    if need.tau_needed <= 1:
+        return (
+            f"{where} it pays even if no draft is accepted: break-even {star}, and a round gives one token."
+        )
+    if need.factor is None or need.needed is None:
+        return (
+            f"{where} its accept length must rise from {tau} to {star}. To accept for sure what is ever "
+            "accepted would not do: the draft model must get positions accepted that never are."
+        )
     factor = f"×{numbers.with_span(need.factor, need.factor_lo, need.factor_hi)}, {level.interval_kind}"
     held = numbers.share_with_span(need.now[0], *first)
-    chain = f"first position {held} → {numbers.share_with_span(need.needed[0], *need.first)}"
+    low, high = need.first
+    asked = numbers.share(low) if low == high else numbers.share_with_span(need.needed[0], low, high)
+    chain = f"first position {held} → {asked}"
     if need.factor <= 1:
         return (
             f"{where} it is good enough: {tau} against break-even {star}. It pays until every acceptance "

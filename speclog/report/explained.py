@@ -248,7 +248,8 @@ def _shares(found: Attribution, batch: str) -> Answer:
         return Answer("shares", question, why_not=found.shares)
     rows = tuple({"factors": list(share.factors), **_span(share.gain)} for share in found.shares)
     listed = [f"{' with '.join(map(words.bare, s.factors))} {told(s.gain)}" for s in found.shares]
-    return Answer("shares", question, f"On the baseline {batch}: {words.join(listed)}.", rows=rows)
+    arm = "baseline" if found.fair is not None else "candidate"  # whose runs the shares are of
+    return Answer("shares", question, f"On the {arm} {batch}: {words.join(listed)}.", rows=rows)
 
 
 def told(span: Span) -> str:

@@ -200,8 +200,12 @@ class Pair:
 
     @property
     def main_level(self) -> Level | None:
-        """The level a headline speaks of: the smallest batch size with a number."""
-        return next((level for level in self.levels if level.speedup is not None), None)
+        """The level a headline speaks of: the smallest batch size with a number that nothing speaks against.
+
+        Where something speaks against each of them, the smallest with a number.
+        """
+        known = [level for level in self.levels if level.speedup is not None]
+        return next((level for level in known if not level.caveats), known[0] if known else None)
 
     @property
     def naive_level(self) -> Level | None:

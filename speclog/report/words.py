@@ -203,7 +203,22 @@ def _result(pair: Pair) -> str:
     if level is None:
         first = pair.levels[0] if pair.levels else None
         return outcome(first)
-    return f"{outcome(level)}, {margin(level)}"
+    doubt = f" (before you believe it: {several(level.caveats, 2)})" if level.caveats else ""
+    return f"{outcome(level)}, {margin(level)}{doubt}{elsewhere(pair, level)}"
+
+
+def elsewhere(pair: Pair, level: Level) -> str:
+    """At which batch sizes a pair says otherwise than at ``level``: ``, but loses at batch 4 and 8``.
+
+    Sizes whose interval holds 1, or against which something speaks, are not told.
+    """
+    sizes: dict[str, list[str]] = {"wins": [], "loses": []}
+    for one in pair.levels:
+        if one.speedup is not None and one.speedup_lo is not None and not (one.tie or one.caveats):
+            sizes["wins" if one.speedup >= 1 else "loses"].append(str(one.batch_size))
+    mine = None if level.tie or level.speedup is None else "wins" if level.speedup >= 1 else "loses"
+    told = [f"{verb} at batch {join(found)}" for verb, found in sizes.items() if found and verb != mine]
+    return f", but {' and '.join(told)}" if told else ""
 
 
 def change(section: Section) -> str:

@@ -92,6 +92,17 @@ def test_distinct_experts(total: int, batch_size: int, ratio: float) -> None:
     assert four / one == pytest.approx(ratio, abs=0.005)
 
 
+def test_nothing_accepted_is_an_acceptance_of_nothing() -> None:
+    assert theory.acceptance_for(1.0, 5) == 0
+    assert theory.acceptance_for(0.98, 5) == 0
+
+
+def test_verify_is_one_step_only_if_its_whole_interval_is() -> None:
+    assert "about one step" in moe.reading(1.05, 2.9, 1.03, 1.07)
+    assert moe.reading(1.05, 2.9, 0.8, 1.3) == "routing alone could explain it"
+    assert "more than routing" in moe.reading(1.3, 1.02, 1.2, 1.4)
+
+
 def test_experts_from_facts_and_their_reading() -> None:
     assert moe.experts_of({"model.n_routed_experts": "384", "model.num_experts_per_tok": "8"}) == moe.Experts(
         384, 8

@@ -1,0 +1,79 @@
+"""Headlines and advice say what the numbers beside them say: of every batch size, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from speclog.analysis.attribution import Attribution, Share
+from speclog.analysis.draft import needed
+from speclog.analysis.worth import Span
+from speclog.report import advice, explained, words
+from speclog.report.model import Level, Pair, Section
+from tests.report.build import level, run
+
+
+def pair(*levels: Level) -> Pair:
+    return Pair(
+        run("c", speculative=True), run("b", speculative=False), "fair", (), None, False, 0, 0, levels, ()
+    )
+
+
+def headline(*levels: Level) -> str:
+    made = pair(*levels)
+    return words.headline(Section(made.candidate, made, made, None, [made]))
+
+
+WIN, LOSS, LATER = level(1, 2.1, 7.4, 4.8), level(4, 2.1, 12.6, 5.0), level(8, 2.1, 16.0, 5.4)
+TIE = level(2, 2.1, 10.6, 5.0)
+
+
+def test_a_headline_says_where_it_is_the_other_way_round() -> None:
+    assert headline(WIN, TIE, LOSS, LATER).endswith("tokens at batch 1, but loses at batch 4 and 8.")
+    assert headline(WIN, TIE).endswith("tokens at batch 1.")
+    assert headline(TIE, LOSS).endswith("tokens at batch 2, but loses at batch 4.")
+    assert headline(LOSS, level(8, 2.1, 7.4, 4.8)).endswith("tokens at batch 4, but wins at batch 8.")
+
+
+def test_a_doubtful_number_is_no_headline() -> None:
+    doubtful = level(1, 2.1, 7.4, 4.8, caveats=("candidate: only 3 clean windows",))
+    said = headline(doubtful, LOSS)
+    assert "loses" in said
+    assert "batch 1" not in said
+    alone = headline(doubtful)
+    assert alone.endswith("at batch 1 (before you believe it: candidate: only 3 clean windows).")
+    assert "but" not in headline(WIN, level(4, 2.1, 12.6, 5.0, caveats=("candidate: warm-up",)))
+
+
+def told(one: Level, survivals: list[float] | None = None) -> str:
+    asked = needed(one.tau or 0, one.tau_star or 0, 5, survivals, speedup=(one.speedup_lo, one.speedup_hi))
+    return advice.better_draft(pair(one), [(one, asked, (None, None))]).text
+
+
+@pytest.mark.parametrize(
+    ("tau", "survivals"), [(1.0, None), (1.5, [0.5, 0.0, 0.0, 0.0, 0.0]), (1.0, [0.0] * 5)]
+)
+def test_positions_never_accepted_are_no_proof_against_every_draft(tau: float, survivals: Any) -> None:
+    said = told(level(1, tau, 10.0, 4.0), survivals)
+    assert "no draft model would do" not in said
+    assert "must get positions accepted that never are" in said
+
+
+def test_what_no_draft_can_reach_and_what_needs_none() -> None:
+    assert "no draft model would do with these steps" in told(level(1, 2.1, 28.0, 4.0))
+    assert "pays even if no draft is accepted" in told(level(1, 2.1, 3.6, 4.0))
+
+
+def test_a_position_that_must_be_certain_is_not_the_same_in_every_window() -> None:
+    said = told(level(1, 2.1, 13.0, 5.0), [0.8, 0.3, 0.0, 0.0, 0.0])
+    assert "→ 100 %)" in said
+    assert "the same in every window" not in said
+
+
+@pytest.mark.parametrize(("fair", "arm"), [("f", "baseline"), (None, "candidate")])
+def test_shares_are_of_the_arm_they_were_measured_on(fair: str | None, arm: str) -> None:
+    share = Share(("env.NCCL_PROTO",), Span(1.2, 1.1, 1.3, "within-run"))
+    none = "not asked"
+    found = Attribution("c", fair, "n", ("env.NCCL_PROTO",), 1, {}, none, {}, {}, none, none, none, (share,))
+    assert explained._shares(found, "at batch 1").text.startswith(f"On the {arm} at batch 1: ")
