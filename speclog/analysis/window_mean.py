@@ -50,23 +50,38 @@ def ratio(top: Floats, bottom: Floats, weights: Floats, runs: Floats | None = No
     whole = float((weights * bottom).sum())
     value = float((weights * top).sum()) / whole
     residuals = weights * (top - value * bottom) / whole
-    apart = np.zeros(len(top)) if runs is None else runs
-    parts = [_variance(residuals[apart == run]) for run in np.unique(apart)]
-    variance = sum(one for one, _ in parts)
-    if not variance < inf:
-        return Mean(value, inf, 1.0)
-    return Mean(value, sqrt(variance), satterthwaite([one for one, _ in parts], [dof for _, dof in parts]))
+    return Mean(value, *scatter(residuals, np.zeros(len(top)) if runs is None else runs))
 
 
-def _variance(residuals: Floats) -> tuple[float, float]:
-    """Variance of the sum of one run's windows, and its degrees of freedom; infinite with one window."""
+def scatter(
+    deviations: Floats, groups: Floats, *, fitted: int = 1, borrow: bool = False
+) -> tuple[float, float]:
+    """Standard error of a sum over windows, each counted about the mean of its group, and its freedom.
+
+    ``deviations``: what each window adds to the sum, in order of time; ``groups``: a number a window;
+    ``fitted``: parameters that were fitted to each group. Windows of a group that repeat each other count as
+    fewer. The error is infinite where a group has no more windows than parameters; with ``borrow`` its
+    windows scatter as those of the other groups do.
+    """
+    parts = [deviations[groups == group] for group in np.unique(groups)]
+    told = [_variance(one, fitted) for one in parts if not borrow or len(one) > fitted]
+    lone = sum(len(one) for one in parts if borrow and len(one) <= fitted)
+    if not told or not sum(one for one, _ in told) < inf:
+        return inf, 1.0
+    variance = sum(one for one, _ in told)
+    dof = satterthwaite([one for one, _ in told], [dof for _, dof in told])
+    return sqrt(variance * (1 + lone / (len(deviations) - lone))), dof
+
+
+def _variance(residuals: Floats, fitted: int) -> tuple[float, float]:
+    """Variance of the sum of one group's windows, and its degrees of freedom; infinite with too few."""
     n = len(residuals)
-    if n < MIN_WINDOWS:
+    if n <= fitted:
         return inf, 1.0
     off = residuals - residuals.mean()
     rho = dependence.unbiased(dependence.lag1([off]), n)
-    variance = float((off**2).sum()) * n / (n - 1) * n * dependence.mean_variance(n, rho)
-    return variance, max(MIN_DOF, dependence.effective_n(n, rho) - 1)
+    variance = float((off**2).sum()) * n / (n - fitted) * n * dependence.mean_variance(n, rho)
+    return variance, max(MIN_DOF, dependence.effective_n(n, rho) - fitted)
 
 
 def quotient(top: Mean, bottom: Mean) -> Mean:

@@ -131,7 +131,13 @@ def _parts(sides: Sides, naive: Pair) -> list[Answer]:
 
 def _terms(found: Decomposition) -> list[dict[str, Any]]:
     return [
-        {"term": term.name, "log": term.log, "log_lo": term.low, "log_hi": term.high, "factor": term.factor}
+        {
+            **{"term": term.name, "log": term.log, "factor": term.factor},
+            **{
+                f"log_{end}": at if isfinite(at) else None
+                for end, at in (("lo", term.low), ("hi", term.high))
+            },
+        }
         for term in (*found.terms, found.total)
     ]
 
@@ -145,9 +151,11 @@ def _product(found: Decomposition) -> str:
 
 
 def _times(term: Term) -> str:
-    """A term as a factor with its interval, where it has one."""
+    """A term as a factor with its interval, where it has one; occupancy is counted, not estimated."""
     if not isfinite(term.low) or not isfinite(term.high):
         return f"×{term.factor:.2f} (no interval)"
+    if term.low == term.high:
+        return f"×{term.factor:.2f} (as counted)"
     return f"×{numbers.with_span(term.factor, exp(term.low), exp(term.high))}"
 
 

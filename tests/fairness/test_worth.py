@@ -137,7 +137,7 @@ def test_the_terms_of_a_throughput_change_add_up_exactly(
     tau: float, spec_ms: float, spec_b: int, base_b: int, base_ms: float
 ) -> None:
     spec = pl.concat([windows(spec_ms, tau, batch_size=spec_b, n=12), windows(spec_ms * 1.3, tau, n=8)])
-    found = decompose(spec, windows(base_ms, batch_size=base_b, n=10), resamples=50)
+    found = decompose(spec, windows(base_ms, batch_size=base_b, n=10))
     assert not isinstance(found, str)
     assert [term.name for term in found.terms] == list(TERMS)
     assert sum(term.log for term in found.terms) == pytest.approx(found.total.log, abs=1e-12)
@@ -156,3 +156,40 @@ def test_a_capped_arm_shows_in_occupancy_alone() -> None:
     assert parts["occupancy"].low == pytest.approx(parts["occupancy"].high)
     assert parts["round_time"].low < 0 < parts["round_time"].high
     assert "4 are needed" in str(decompose(windows(20.0, n=3), full))
+
+
+@pytest.mark.parametrize("n", [4, 8, 12])
+def test_terms_of_a_few_windows_hold_the_truth(n: int) -> None:
+    """Blocks of a few windows were resampled as they stood: four of five intervals held it."""
+    truth, held = np.log(2.1 / 7.4 * 4.8), {"throughput": 0, "accept_length": 0, "round_time": 0}
+    wanted = {"throughput": truth, "accept_length": np.log(2.1), "round_time": -np.log(7.4 / 4.8)}
+    for seed in range(100):
+        arms = [windows(7.4, 2.1, n=n, seed=seed), windows(4.8, n=n, seed=seed + 1000)]
+        level = [arm.with_columns(context=pl.lit(400.0), round_ms=_level(arm)) for arm in arms]
+        found = decompose(*level)
+        assert not isinstance(found, str)
+        for term in (found.total, *found.terms[:2]):
+            held[term.name] += term.low <= wanted[term.name] <= term.high
+    assert min(held.values()) >= 88
+
+
+def _level(arm: pl.DataFrame) -> pl.Expr:
+    """Rounds as they would be at context 400."""
+    return pl.col("round_ms") / (1 + (pl.col("context") - 400) / 20000)
+
+
+def test_a_growing_context_is_not_scatter_and_one_lone_batch_size_has_that_of_the_others() -> None:
+    spec, base = windows(7.4, 2.1, n=40), windows(4.8, n=40)
+    steep = spec.with_columns(round_ms=pl.col("round_ms") * (1 + pl.col("context") / 400))
+    found, alone = (
+        decompose(steep, base),
+        decompose(pl.concat([spec, windows(9.0, 2.1, batch_size=4, n=1)]), base),
+    )
+    assert not isinstance(found, str)
+    assert not isinstance(alone, str)
+    for one in (found, alone):
+        assert 0 < one.terms[1].high - one.terms[1].low < 0.02
+    lone = pl.concat([windows(7.4, 2.1, batch_size=b, n=1) for b in range(1, 6)])
+    nothing = decompose(lone, base)
+    assert not isinstance(nothing, str)
+    assert nothing.total.high == np.inf
