@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT, Attribution
@@ -216,7 +217,10 @@ def _nccl_differs(store: Store) -> bool:
 
 
 def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Absent:
-    """Runs like ``baseline`` in all but NCCL variables, by round time at their smallest common batch size."""
+    """Runs like ``baseline`` in all but NCCL variables, by round time at their smallest common batch size.
+
+    All rounds are read off their lines at one context; runs that never were there are left out.
+    """
     sql = """
         WITH mine AS MATERIALIZED (
             SELECT name, value, norm FROM factor_norm
@@ -247,10 +251,11 @@ def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Ab
             GROUP BY run_id
         )
         SELECT
-            a.run_id, coalesce(s.setting, 'none set') AS setting, l.batch_size, l.round_ms, l.round_mad_ms,
-            l.n_clean
-        FROM alike AS a JOIN level AS l USING (run_id) LEFT JOIN setting AS s USING (run_id)
-        WHERE l.n_clean > 1
+            a.run_id, coalesce(s.setting, 'none set') AS setting, p.batch_size, p.eager, p.mixed, p.n,
+            p.context_min, p.context_max, p.fit_a_ms, p.fit_c_ms_per_token, l.round_mad_ms, p.n AS n_clean
+        FROM alike AS a JOIN level_line AS p USING (run_id) JOIN level AS l USING (run_id, batch_size)
+        LEFT JOIN setting AS s USING (run_id)
+        WHERE p.n > 1
     """
     found = rows.query(store, sql, [baseline.run_id]) if _nccl_differs(store) else []
     found.sort(key=lambda row: (known[row["run_id"]].name, row["run_id"]))
@@ -258,11 +263,45 @@ def ranking(store: Store, known: Mapping[str, Run], baseline: Run) -> Chart | Ab
     for row in found:
         by_size[row["batch_size"]].append({**row, "run": known[row["run_id"]].name})
     key = baseline.run_id[:10]
-    sizes = [size for size, listed in sorted(by_size.items()) if len({row["setting"] for row in listed}) > 1]
-    if not sizes:
-        return Absent(
-            f"sweep-{key}", sweep.QUESTION, f"no two runs like {baseline.name} differ only in NCCL variables"
-        )
-    ranked = by_size[sizes[0]]
-    chart = sweep.chart(key, f"NCCL variables at batch {sizes[0]}", ranked)
-    return _from_levels(chart, [known[row["run_id"]] for row in ranked], sizes[0])
+    read = ((size, *at_one_context(parts)) for size, parts in sorted(by_size.items()))
+    ranked = next((one for one in read if len({row["setting"] for row in one[2]}) > 1), None)
+    if ranked is None:
+        why = f"no two runs like {baseline.name}, at a common context, differ only in NCCL variables"
+        return Absent(f"sweep-{key}", sweep.QUESTION, why)
+    size, context, rows_read = ranked
+    left_out = len({row["run_id"] for row in by_size[size]}) - len(rows_read)
+    place = f"batch {size} and {numbers.fixed(context, 0)} tokens of context"
+    chart = sweep.chart(key, f"NCCL variables at {place}", rows_read, _said(place, left_out))
+    runs = [known[row["run_id"]] for row in rows_read]
+    return sources.sourced(chart, "f-round", sources.at_context(runs, size, context))
+
+
+def _said(place: str, left_out: int) -> str:
+    said = f" All are read at {place}."
+    return said + f" Left out, for they never were there: {numbers.count(left_out, 'run')}." * bool(left_out)
+
+
+def at_one_context(parts: Sequence[Row]) -> tuple[float, list[Row]]:
+    """Rounds of runs at the context that most settings, then most runs, cover; one row a run, in that order.
+
+    ``parts``: rows of view ``level_line`` at one batch size, with the ``setting`` of their run. Of a run's
+    parts there the fullest counts. Of batches with and without graphs, equal and mixed ones, only one kind.
+    """
+    made: list[tuple[tuple[float, ...], float, list[Row]]] = []
+    for kind in sorted({(part["eager"], part["mixed"]) for part in parts}):
+        alike = [part for part in parts if (part["eager"], part["mixed"]) == kind]
+        ends = sorted({part[end] for part in alike for end in ("context_min", "context_max")})
+        for low, high in pairwise(ends):
+            context = (low + high) / 2
+            over = [part for part in alike if part["context_min"] <= context <= part["context_max"]]
+            fullest: dict[str, Row] = {}
+            for part in over:
+                if part["run_id"] not in fullest or part["n"] > fullest[part["run_id"]]["n"]:
+                    fullest[part["run_id"]] = part
+            counted = len({part["setting"] for part in fullest.values()}), len(fullest)
+            made.append(((*counted, high - low), context, list(fullest.values())))
+    if not made:
+        return 0.0, []
+    _, context, chosen = max(made, key=lambda one: one[0])
+    rounds = ({"round_ms": row["fit_a_ms"] + row["fit_c_ms_per_token"] * context} for row in chosen)
+    return context, [row | ms for row, ms in zip(chosen, rounds, strict=True)]

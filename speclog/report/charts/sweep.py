@@ -22,10 +22,11 @@ NOTE = (
 )
 
 
-def chart(key: str, factor: str, settings: Sequence[Row]) -> Chart | Absent:
+def chart(key: str, factor: str, settings: Sequence[Row], more: str = "") -> Chart | Absent:
     """Round times of runs that differ only in ``factor``, fastest first.
 
-    ``settings`` are rows of setting, run, round_ms, round_mad_ms, n_clean, one a run.
+    ``settings`` are rows of setting, run, round_ms (all at one context), round_mad_ms, n_clean, one a run;
+    ``more`` is added to the note.
     """
     known = [row for row in settings if row.get("round_ms") is not None]
     points = sorted((_pooled(rows) for rows in _by_setting(known)), key=lambda point: point["round_ms"])
@@ -39,7 +40,7 @@ def chart(key: str, factor: str, settings: Sequence[Row]) -> Chart | Absent:
     )
     spans = ["spans"] * any(point["low_ms"] is not None for point in points)
     drawn = base.spec(_draw, *spans, height=26 * len(points) + 20)
-    return Chart(rows.name, QUESTION, _title(points), f"{alt_text}.", drawn, (rows,), NOTE)
+    return Chart(rows.name, QUESTION, _title(points), f"{alt_text}.", drawn, (rows,), NOTE + more)
 
 
 def _slower(point: Row, best: Row) -> Row:
