@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,8 +39,9 @@ class Overhead:
 def ab_overhead(
     ab: pl.DataFrame, prefill_lines: Sequence[int], *, confidence: float = 0.95
 ) -> Overhead | None:
-    """Overhead from ``kind=ab`` lines of one run, alternating profiled and unprofiled windows.
+    """Overhead from ``kind=ab`` lines of an older profiler, alternating profiled and unprofiled windows.
 
+    Lines with an interval of their own are not of that kind: `fitted_overhead` reads them.
     ``ab`` columns: line_no, n_on, n_off (rounds), period_on_ms, period_off_ms, overhead_pct, in order of
     lines. Each line pairs an off window with the on window after it, and a round grows with context, so the
     line's own difference is biased (by 3 % on an H200). Here the off window is held against the mean of the
@@ -62,6 +64,41 @@ def ab_overhead(
     mean = float(values.mean())
     naive = float(np.mean([line["overhead_pct"] for line in lines]))
     return Overhead(mean, mean - half, mean + half, len(values), naive, "on-off-on within a request")
+
+
+def fitted_overhead(ab: Sequence[Mapping[str, Any]], batch_size: int | None) -> tuple[Overhead, int] | None:
+    """Overhead as the profiler fitted it itself, and at which batch size.
+
+    ``ab``: fields of ``kind=ab`` lines in order; those with ``ci95_pct`` count. Each holds all blocks of its
+    batch size so far, fitted over context (docs/profiler.md): the last line of a batch size says it. Of
+    ``batch_size`` where there is such a line, else of the size with most rounds; of several ranks the lowest.
+    """
+    last: dict[int, tuple[Overhead, float]] = {}
+    told = [(line, _ends(line)) for line in ab]
+    lowest = min((line.get("rank") or 0 for line, ends in told if ends), default=0)
+    for line, ends in told:
+        if ends is None or (line.get("rank") or 0) != lowest:
+            continue
+        size, n = int(line["bs"]), int(min(line["n_on"], line["n_off"]))
+        naive = 100 * (line["period_on_ms"] / line["period_off_ms"] - 1)
+        how = "blocks that take turns, fitted over context by the profiler"
+        last[size] = Overhead(float(line["overhead_pct"]), *ends, n, naive, how), n
+    if not last:
+        return None
+    size = batch_size if batch_size in last else max(last, key=lambda one: last[one][1])
+    return (last[size][0], size) if size is not None else None
+
+
+def _ends(line: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The interval a line prints as ``low,high``; None where it does not, or not at one batch size."""
+    parts = str(line.get("ci95_pct") or "").split(",")
+    try:
+        low, high = map(float, parts)
+    except ValueError:
+        return None
+    size, known = line.get("bs"), (line["n_on"], line["n_off"], line["overhead_pct"], low, high)
+    whole = isinstance(size, int | float) and 1 <= size < inf and size == int(size)
+    return (low, high) if whole and low <= high and all(map(isfinite, known)) else None
 
 
 def _one_window(line: dict[str, float], lines: list[dict[str, float]]) -> bool:

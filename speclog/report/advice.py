@@ -101,6 +101,7 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
         return Answer("steps", steps.QUESTION, why_not=why, anchor="f-what-if")
     sizes = sorted({row["batch_size"] for row in known})
     said = [steps.title(pair, steps.at_middle(known, size), size) for size in sizes]
+    said[1:] = [f"{text[:1].lower()}{text[1:]}" for text in said[1:]]
     lead = f"{proof} " if proof else ""
     text = f"{if_equal(pair)}{lead}{'; '.join(said)}. {steps.cost(steps.at_middle(known, sizes[0]))}"
     rows = tuple(row for row in known if row["best"])
@@ -282,7 +283,9 @@ def profiling(found: Mapping[str, Overhead]) -> Answer | None:
         for against, cost in found.items()
     )  # fmt: skip
     note = (
-        " Two processes differ by up to a per cent by themselves." if any("run" in a for a in found) else ""
+        " Two processes differ by up to a per cent by themselves."
+        if any(a.startswith("against") for a in found)
+        else ""
     )
     return Answer("profiling", "What does profiling itself cost?", f"{'; '.join(said)}.{note}",
                   rows=rows, anchor="f-overhead")  # fmt: skip

@@ -153,9 +153,7 @@ class Findings:
     def profiling(self) -> Answer | None:
         """What profiling costs: by windows that take turns in this run, and against an unprofiled twin."""
         found: dict[str, Overhead] = {}
-        own = self._taking_turns()
-        if own is not None:
-            found["by windows that take turns in this run"] = own
+        found |= self._taking_turns()
         for twin, proven in self.kin.twins(self.pair.candidate)[:1]:
             cost = self._against(twin)
             if cost is not None:
@@ -163,10 +161,10 @@ class Findings:
                 found[f"against the run {twin.name}{doubt}, within-run"] = cost
         return advice.profiling(found)
 
-    def _taking_turns(self) -> Overhead | None:
+    def _taking_turns(self) -> dict[str, Overhead]:
         import polars as pl
 
-        from speclog.analysis.overhead import ab_overhead
+        from speclog.analysis.overhead import ab_overhead, fitted_overhead
 
         events = self.store.rows(
             "SELECT line_no, fields FROM event WHERE run_id = ? AND kind = 'profile_ab' ORDER BY line_no",
@@ -179,12 +177,18 @@ class Findings:
             for line in lines
             if all(isinstance(line.get(name), int | float) for name in needed) and line["period_off_ms"] > 0
         ]
+        level = self.pair.main_level
+        fitted = fitted_overhead(lines, level.batch_size if level is not None else None)
+        if fitted is not None:
+            return {f"by blocks that take turns in this run, at batch {fitted[1]}": fitted[0]}
+        lines = [line for line in lines if not line.get("ci95_pct")]
         if not lines:
-            return None
+            return {}
         prefills = self.store.rows(
             "SELECT line_no FROM prefill_batch WHERE run_id = ?", [self.pair.candidate.run_id]
         )
-        return ab_overhead(pl.DataFrame(lines), [line for (line,) in prefills])
+        own = ab_overhead(pl.DataFrame(lines), [line for (line,) in prefills])
+        return {} if own is None else {"by windows that take turns in this run": own}
 
     def _against(self, twin: Run) -> Overhead | None:
         from speclog.analysis.overhead import run_overhead

@@ -12,7 +12,7 @@ from made_up import frames, window, with_starts
 
 from speclog.analysis.adaptive import sglang_adaptive, vllm_schedule
 from speclog.analysis.concurrency import crossings, unequal
-from speclog.analysis.overhead import ab_overhead
+from speclog.analysis.overhead import ab_overhead, fitted_overhead
 from speclog.analysis.phases import bill, summary
 from speclog.analysis.side import Side
 from speclog.analysis.whatif import NO_PROFILE, ONE_WINDOW, best_steps, draft_of
@@ -421,3 +421,28 @@ def test_ab_pairs_across_a_prefill_or_of_pooled_windows_do_not_count() -> None:
     again = ab_overhead(pooled, [])
     assert again is not None
     assert again.n == 5
+
+
+def fit(bs: float, rounds: int, pct: float, ci: str, **more: Any) -> dict[str, Any]:
+    line = {"rank": 0, "bs": bs, "n_on": rounds, "n_off": rounds, "period_on_ms": 4.0 * (1 + pct / 100)}
+    return line | {"period_off_ms": 4.0, "overhead_pct": pct, "ci95_pct": ci} | more
+
+
+def test_the_cost_that_the_profiler_fitted_itself() -> None:
+    """Each line holds all blocks so far: the last of its batch size counts."""
+    lines = [fit(1, 200, 0.4, "-3.5,4.3"), fit(8, 200, 1.9, "1.0,2.8"), fit(1, 400, 0.2, "-0.4,0.9")]
+    lines += [fit(1, 400, 9.0, "8.0,10.0", rank=3), fit(1.5, 900, 7.0, "6,8"), fit(1, 900, 7.0, "na")]
+    at_one, at_eight, elsewhere = (fitted_overhead(lines, size) for size in (1, 8, 64))
+    assert at_one is not None
+    assert (at_one[0].pct, at_one[0].pct_lo, at_one[0].pct_hi, at_one[0].n, at_one[1]) == (
+        0.2,
+        -0.4,
+        0.9,
+        400,
+        1,
+    )
+    assert at_eight is not None
+    assert (at_eight[0].pct, at_eight[1]) == (1.9, 8)
+    assert elsewhere == at_one
+    assert fitted_overhead([fit(1, 200, 0.4, "")], 1) is None
+    assert fitted_overhead([], None) is None

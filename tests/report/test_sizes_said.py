@@ -8,6 +8,7 @@ import pytest
 
 from speclog.analysis.attribution import Attribution, Share
 from speclog.analysis.draft import needed
+from speclog.analysis.overhead import Overhead
 from speclog.analysis.worth import Span
 from speclog.report import advice, explained, words
 from speclog.report.model import Level, Pair, Section
@@ -77,3 +78,13 @@ def test_shares_are_of_the_arm_they_were_measured_on(fair: str | None, arm: str)
     none = "not asked"
     found = Attribution("c", fair, "n", ("env.NCCL_PROTO",), 1, {}, none, {}, {}, none, none, none, (share,))
     assert explained._shares(found, "at batch 1").text.startswith(f"On the {arm} at batch 1: ")
+
+
+def test_what_two_processes_differ_by_is_said_where_two_are_compared() -> None:
+    cost = Overhead(0.2, -0.1, 0.5, 400, 0.3, "blocks")
+    own = advice.profiling({"by blocks that take turns in this run, at batch 1": cost})
+    twin = advice.profiling({"against the run plain, within-run": cost})
+    assert own is not None
+    assert own.text == "+0.20 % (−0.10 to +0.50 %) by blocks that take turns in this run, at batch 1."
+    assert twin is not None
+    assert twin.text.endswith("Two processes differ by up to a per cent by themselves.")
