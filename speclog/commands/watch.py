@@ -69,9 +69,12 @@ def command(ctx: click.Context, log: str, vs: str | None, interval_s: float, pla
 
 def _log(text: str, *, must_exist: bool) -> Path:
     """The path itself, or the newest log of a launch profile of that name under ``logs/``."""
+    import re
+
+    from speclog.console import clean, say
     from speclog.errors import InputError
     from speclog.ingest.archives import PACKED
-    from speclog.resources import directory
+    from speclog.launch.source import available
 
     path = Path(text)
     if path.is_dir():
@@ -82,10 +85,13 @@ def _log(text: str, *, must_exist: bool) -> Path:
         raise InputError(f"{text}: packed, so nothing is written to it any more; `speclog ingest` reads it")
     if path.exists() or (not must_exist and ("/" in text or path.suffix)):
         return path
-    found = sorted(Path("logs").glob(f"**/*{text}*.log"), key=lambda log: log.stat().st_mtime)
-    if found:
-        return found[-1]
-    if (directory("launch") / f"{text}.toml").is_file():
+    of_profile = re.compile(rf"{re.escape(text)}(?![\w-])")  # its arms and repeats, no longer name
+    logs = [log for log in Path("logs").glob("**/*.log") if of_profile.match(log.name)]
+    if logs:
+        newest = max(logs, key=lambda log: log.stat().st_mtime)
+        say(clean(f"watching {newest}"))
+        return newest
+    if text in available():
         raise InputError(
             f"{text}: this launch profile has no log under logs/ yet; `speclog launch {text}` writes one"
         )

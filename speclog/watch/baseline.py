@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from speclog.errors import SpeclogError
+from speclog.errors import SpeclogError, StoreError
 from speclog.formats.values import whole_number
 from speclog.watch.alike import Server, unlike
 from speclog.watch.state import Baseline, BaselineLine
@@ -50,7 +50,7 @@ def named(target: str, vs: str, lock_timeout: float) -> tuple[Baseline, Callable
             with open_store(target, lock_timeout=lock_timeout) as store:
                 return _baseline(store, run_id, server)
         except SpeclogError as error:
-            return Baseline(known.lines, f"{known.about} ({error})")
+            return Baseline(known.lines, f"{known.about} ({error})", again=isinstance(error, StoreError))
 
     return known, choose
 
@@ -73,7 +73,7 @@ def fairest_alike(target: str, server: Server, lock_timeout: float) -> Baseline:
                 ways = {run: (len(names), (run,) in profiled) for run, names in differing.items()}
                 return _baseline(store, min(found, key=lambda run: ways[run]), server)
     except SpeclogError as error:
-        return Baseline({}, f"no margin: {error}")
+        return Baseline({}, f"no margin: {error}", again=isinstance(error, StoreError))
     ranks = ", ".join(f"{way} {size}" for way, size in zip(("TP", "PP", "DP"), sizes, strict=True))
     return Baseline(
         {}, f"no margin: the store holds no plain run of {model or '?'} at {ranks} (--vs names one)"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 HISTORY_BYTES = 8 << 20
 """How much of a log that is there already is read first, so that the screen does not begin empty."""
+AGAIN_S = 10.0
+"""How long after a store was busy, or not there, it is asked again."""
 _BLOCK_BYTES = 4 << 20
 _MANIFEST, _ARGUMENTS = b"SPECLOG_MANIFEST v=1 ", b"server_args="
 _MARKS = (_MANIFEST, _ARGUMENTS)
@@ -82,6 +84,20 @@ def _introduce(state: State, lines: list[bytes]) -> None:
             state.take(record)
 
 
+class _Again:
+    """Asks a store that was busy, or not there, again after a while."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def look(self, state: State) -> None:
+        if not state.baseline.again:
+            self._last = time.monotonic()
+        elif time.monotonic() - self._last >= AGAIN_S:
+            state.look_again()
+            self._last = time.monotonic()
+
+
 def watch_plain(
     log: Path,
     state: State,
@@ -95,10 +111,12 @@ def watch_plain(
 
     ``once`` stops at the end of what is there.
     """
-    follower = Follower(log, history_bytes=None if once else HISTORY_BYTES)
+    again, follower = _Again(), Follower(log, history_bytes=None if once else HISTORY_BYTES)
     if not once:
         look_back(state, log)
-    noted = [""]
+    if not log.exists():
+        note(f"waiting for {log}")
+    noted = [state.about if not log.exists() else ""]
 
     def about(text: str) -> None:
         if text != noted[-1]:
@@ -108,6 +126,7 @@ def watch_plain(
     try:
         while True:
             feed(state, follower.poll(), tell, about)
+            again.look(state)
             about(state.about)
             if once:
                 return
@@ -122,7 +141,7 @@ def watch_live(log: Path, state: State, console: Console, *, interval_s: float =
 
     from speclog.watch.screen import screen
 
-    follower = Follower(log, history_bytes=HISTORY_BYTES)
+    again, follower = _Again(), Follower(log, history_bytes=HISTORY_BYTES)
     look_back(state, log)
 
     def show() -> object:
@@ -133,6 +152,7 @@ def watch_live(log: Path, state: State, console: Console, *, interval_s: float =
         with Live(show(), console=console, screen=True, auto_refresh=False) as live:  # type: ignore[arg-type]
             while True:
                 feed(state, follower.poll())
+                again.look(state)
                 live.update(show(), refresh=True)  # type: ignore[arg-type]
                 time.sleep(interval_s)
     finally:

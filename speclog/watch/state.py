@@ -50,6 +50,7 @@ class Baseline:
     lines: Mapping[int, Sequence[BaselineLine]] = field(default_factory=dict)
     about: str = "no margin: no server_args line seen in this log (--vs names a baseline)"
     differ: tuple[str, ...] = ()
+    again: bool = False  # the store was busy, or not there yet: worth asking again
 
     def step_ms(self, size: int, context: float, *, eager: bool, mixed: bool) -> float | None:
         """Step time at a batch size and context, of windows of the same kind; None where there are none."""
@@ -98,6 +99,7 @@ class State:
     rounds: int = DEFAULT_ROUNDS
     treatment: str = ""
     _manifest: Mapping[str, Any] = field(default_factory=dict)
+    _server: Server | None = None
     _introduced: bool = False  # a server has taken the manifest as its own
     _warmup: bool = False
     _bonus: float = 0.0  # tokens that an accept length counts twice
@@ -166,8 +168,13 @@ class State:
         )
         told = f"{server.text('speculative_algorithm')} {steps} steps, {drafts} draft tokens"
         self.treatment = told if self.speculative else "no speculation"
-        if self.choose is not None:
-            self.baseline = self.choose(server)
+        self._server = server
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Choose a baseline for the server that runs; windows that were taken already keep what they had."""
+        if self.choose is not None and self._server is not None:
+            self.baseline = self.choose(self._server)
 
     def _decode(self, record: Record, fields: Mapping[str, Any]) -> Window | None:
         size, speed = fields.get("running_req"), fields.get("gen_tok_s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -324,6 +325,69 @@ def test_a_long_log_is_introduced_by_its_last_server(tmp_path: Path) -> None:
     state = State()
     run.look_back(state, log)
     assert state.treatment == "EAGLE3 5 steps, 6 draft tokens"
+
+
+def test_a_profile_is_its_newest_log_and_no_other_profiles(tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "now"
+    folder.mkdir(parents=True)
+    names = ("mine.r1", "mine+tuned.r2", "mine-too.r1", "not-mine.r1", "mine2.r1")
+    for age, name in enumerate(names):
+        (folder / f"{name}.log").write_text(
+            f"[2026-11-29 12:00:00] The server is fired up and ready to roll! {name}\n"
+        )
+        os.utime(folder / f"{name}.log", (1000 + age, 1000 + age))
+    done = _run("watch", "mine", "--once", cwd=tmp_path)
+    assert done.stderr.splitlines()[0] == f"watching {Path('logs/now/mine+tuned.r2.log')}"
+    (tmp_path / "launch").mkdir()
+    (tmp_path / "launch" / "fresh.toml").write_text('about = "mine"\n')
+    none = _run("watch", "fresh", cwd=tmp_path)
+    assert none.returncode == 3 and "this launch profile has no log under logs/ yet" in none.stderr
+
+
+def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    command = [sys.executable, "-m", "speclog", "watch", "later.log", "--interval", "0.1"]
+    watcher = subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert watcher.stderr is not None and watcher.stdout is not None
+    assert watcher.stderr.readline() == "waiting for later.log\n"
+    (tmp_path / "later.log").write_text("\n".join([ARGS, decode(1)]) + "\n")
+    assert watcher.stderr.readline().startswith("no margin: ")
+    assert watcher.stdout.readline().startswith("12:00:01 b=1 100.0 tok/s")
+    watcher.send_signal(signal.SIGINT)
+    assert watcher.wait(timeout=20) == 130
+    watcher.stdout.close()
+    watcher.stderr.close()
+
+
+def test_a_store_that_was_busy_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ingest held it when the server started: the margin comes once it is free."""
+    from speclog.watch import run
+
+    monkeypatch.setattr(run, "AGAIN_S", 0.0)
+    log, told, noted = tmp_path / "s.log", list[str](), list[str]()
+    log.write_text("\n".join([ARGS, decode(1), decode(2)]) + "\n")
+    busy, free = Baseline({}, "no margin: busy", again=True), replace(BASE, about="margin against base")
+    answers = [busy, busy, free]
+    state = State(choose=lambda server: answers.pop(0))
+
+    def note(text: str) -> None:
+        noted.append(text)
+        if text == free.about:
+            with log.open("a") as handle:
+                handle.write(decode(3) + "\n")
+
+    def tell(text: str) -> None:
+        told.append(text)
+        if "margin" in text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.watch_plain(log, state, tell, note, interval_s=0.01)
+    assert noted == ["no margin: busy", "margin against base"]
+    assert [("margin" in text) for text in told] == [False, False, True]
+    assert not answers
 
 
 def test_a_name_that_is_neither_file_nor_profile_is_one_line(tmp_path: Path) -> None:
