@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shlex
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
@@ -232,12 +233,23 @@ def _model(key: str, path: str, env: dict[str, str], profile: Profile) -> Check:
 def tuning(profile: Profile, shell: Mapping[str, str]) -> Iterator[Check]:
     """The profile's variables against this shell's: what a server started by hand here would lack."""
     for name, value in profile.env.items():
-        here = shell.get(name)
+        if "{env:" in value:
+            continue  # it comes from this shell
+        here, told = shell.get(name), environment.shown(name, value)
         if here == value:
-            yield Check(name, OK, value)
+            yield Check(name, OK, told)
         else:
-            found = f"{'unset' if here is None else here} in this shell, {value} in {profile.arm}"
-            yield Check(name, WARN, found, f"export {name}={value}  (speclog launch sets it by itself)")
+            found = "unset" if here is None else environment.shown(name, here)
+            secret = told != value
+            mend = (
+                f"export {name} as {profile.name} has it" if secret else f"export {name}={shlex.quote(value)}"
+            )
+            yield Check(
+                name,
+                WARN,
+                f"{found} in this shell, {told} in {profile.arm}",
+                f"{mend}  (speclog launch sets it by itself)",
+            )
 
 
 def strangers(profile: Profile, shell: Mapping[str, str]) -> Iterator[Check]:

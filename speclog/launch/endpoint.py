@@ -47,7 +47,9 @@ class Endpoint:
     def _request(self, path: str, method: str, timeout_s: float) -> bytes:
         headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
         request = urllib.request.Request(
-            f"http://{self.host}:{self.port}{path}", method=method, headers=headers
+            f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}{path}",
+            method=method,
+            headers=headers,
         )
         with _PROXYLESS.open(request, timeout=timeout_s) as answer:
             body: bytes = answer.read()

@@ -36,7 +36,7 @@ def recorded(env: Mapping[str, str]) -> dict[str, str]:
     the same path with another content is another environment.
     """
     starts = tuple(rules()["prefixes"])
-    found = {name: _shown(name, env[name]) for name in sorted(env) if name.startswith(starts)}
+    found = {name: shown(name, env[name]) for name in sorted(env) if name.startswith(starts)}
     hashes = {f"{name}.sha256": _content_hash(env[name]) for name in rules()["content_of"] if name in found}
     return dict(sorted((found | hashes).items()))
 
@@ -45,7 +45,7 @@ def foreign(env: Mapping[str, str], declared: Iterable[str]) -> dict[str, str]:
     """Recorded variables that come from the shell and not from the profile."""
     known = set(declared)
     starts = tuple(rules()["prefixes"])
-    return {n: _shown(n, v) for n, v in sorted(env.items()) if n.startswith(starts) and n not in known}
+    return {n: shown(n, v) for n, v in sorted(env.items()) if n.startswith(starts) and n not in known}
 
 
 def is_secret_name(name: str) -> bool:
@@ -93,13 +93,15 @@ def scrub_json(value: Any) -> Any:
     return scrub(value) if isinstance(value, str) else value
 
 
-def _shown(name: str, value: str) -> str:
-    if is_secret_name(name) and not _is_count(name, value):
+def shown(name: str, value: str) -> str:
+    """A variable's value as it may be shown: redacted when its name, or what it holds, says it is secret."""
+    if is_secret_name(name) and not is_count(name, value):
         return REDACTED
     return scrub(value)
 
 
-def _is_count(name: str, value: str) -> bool:
+def is_count(name: str, value: str) -> bool:
+    """Whether a variable of SGLang whose name sounds secret holds a number or a switch."""
     plain = re.fullmatch(r"-?\d{1,9}(\.\d+)?|true|false|yes|no|on|off", value, re.IGNORECASE)
     return name.startswith("SGLANG_") and plain is not None
 

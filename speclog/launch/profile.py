@@ -7,7 +7,7 @@ from typing import Any
 
 from speclog.errors import UsageError
 from speclog.launch import schema, server_args
-from speclog.launch.environment import UNSET, is_secret_option
+from speclog.launch.environment import UNSET, is_count, is_secret_name, is_secret_option, scrub
 from speclog.launch.schema import Models, Options, Workload, nearest
 from speclog.launch.source import Source, find, read
 
@@ -128,6 +128,7 @@ def _what(value: object) -> str:
 
 def _lay_table(merge: _Merge, source: Source, name: str, table: dict[str, Any]) -> None:
     for key, value in table.items():
+        _check_text(source.where(name, key), key, value)
         merge.tables[name][key] = value
         merge.where[name][key] = source.where(name, key)
     if name == "env":
@@ -142,6 +143,7 @@ def _lay_env(merge: _Merge, source: Source, name: str, table: dict[str, Any]) ->
             raise UsageError(
                 f"{source.where(name, key)}: {key} must be text or a number, as the program reads it"
             )
+        _check_name(source.where(name, key), key)
     _lay_table(merge, source, name, {key: str(value) for key, value in table.items()})
 
 
@@ -167,6 +169,21 @@ def _lay_evidence(merge: _Merge, source: Source, name: str, table: dict[str, Any
 _LAYERS = {"env": _lay_env, "unset": _lay_unset, "evidence": _lay_evidence}
 
 
+def _is_secret(table: str, key: str, text: str) -> bool:
+    by_name = is_secret_option(key) or (table == "env" and is_secret_name(key) and not is_count(key, text))
+    return by_name or scrub(text) != text
+
+
+def _check_name(place: str, name: str) -> None:
+    if not name or "=" in name or "\0" in name:
+        raise UsageError(f"{place}: no environment can hold a variable called {name!r}")
+
+
+def _check_text(place: str, name: str, value: object) -> None:
+    if "\0" in str(value):
+        raise UsageError(f"{place}: {name} holds a NUL character, which no program can be given")
+
+
 def _set(merge: _Merge, change: str) -> None:
     target, equals, text = change.partition("=")
     if not equals:
@@ -176,11 +193,14 @@ def _set(merge: _Merge, change: str) -> None:
         table, key = ("env" if target.isupper() else "server"), target
     if table not in ("env", "server", "workload", "launch", "models"):
         raise UsageError(f"--set {change}: no table '{table}'{nearest(table, TABLES)}")
-    if is_secret_option(key) and not text.startswith(("{env:", UNSET)):
+    if _is_secret(table, key, text) and not text.startswith(("{env:", UNSET)):
         raise UsageError(
             f"--set {target}: a secret on the command line ends up in names and process lists;"
             f" export it and write --set '{target}={{env:NAME}}'"
         )
+    _check_text("command line", key, text)
+    if table == "env":
+        _check_name("command line", key)
     merge.where[table].pop(key, None)
     if text == UNSET:
         merge.tables[table].pop(key, None)

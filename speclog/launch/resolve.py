@@ -16,7 +16,7 @@ from speclog.launch.profile import Profile
 
 PROFILER = "speclog_eagle3"
 _PORTS = range(20000, 32000)
-_FROM_ENV = re.compile(r"\{env:(\w+)\}")
+FROM_ENV = re.compile(r"\{env:(\w+)\}")
 
 
 def session(
@@ -53,6 +53,8 @@ def arguments(profile: Profile, rank: int = 0, expand: bool = True) -> dict[str,
     if expand:
         filled = {name: _expand(profile, value) for name, value in filled.items()}
     filled["port"] = filled.get("port") or (30000 if "port" not in filled else free_port())
+    if not 0 < int(filled["port"]) < 65536:
+        raise UsageError(f"{profile.arm}: port must be 1 to 65535 (0: any free one), not {filled['port']}")
     return filled | ({"node_rank": rank} if rank else {})
 
 
@@ -68,7 +70,7 @@ def _fill(profile: Profile, value: Any, target: str, draft: str) -> Any:
 
 def _expand(profile: Profile, value: Any) -> Any:
     """Replace ``{env:NAME}`` by the value of the variable NAME, so that secrets need not be written down."""
-    for name in _FROM_ENV.findall(value) if isinstance(value, str) else ():
+    for name in FROM_ENV.findall(value) if isinstance(value, str) else ():
         if name not in os.environ:
             raise UsageError(f"{profile.arm}: {{env:{name}}} is used, but {name} is not set in this shell")
         value = value.replace(f"{{env:{name}}}", os.environ[name])
@@ -76,8 +78,12 @@ def _expand(profile: Profile, value: Any) -> Any:
 
 
 def variables(profile: Profile, base: Mapping[str, str]) -> dict[str, str]:
-    """The server's environment: ``base``, the profile's variables, PYTHONPATH with its folders."""
-    env = environment.compose(base, profile.env, profile.unset_env)
+    """The server's environment: ``base``, the profile's variables, PYTHONPATH with its folders.
+
+    Raises UsageError when ``{env:NAME}`` stands for a variable that this shell has not.
+    """
+    own = {name: _expand(profile, value) for name, value in profile.env.items()}
+    env = environment.compose(base, own, profile.unset_env)
     if paths := folders(profile):
         env["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [env.get("PYTHONPATH")])])
     return env

@@ -9,7 +9,7 @@ from speclog.launch import environment, server_args
 from speclog.launch.bench import arguments as bench_arguments
 from speclog.launch.endpoint import Endpoint
 from speclog.launch.profile import Profile
-from speclog.launch.resolve import arguments, folders
+from speclog.launch.resolve import FROM_ENV, arguments, folders
 from speclog.resources import directory
 
 
@@ -67,7 +67,7 @@ def _environment(profile: Profile) -> str:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise UsageError(f"{profile.name}: no shell can set the variable {clean(name)!r}; rename it")
     lines = [f"unset {name}" for name in profile.unset_env]
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in profile.env.items()]
+    lines += [f"export {name}={_quoted(value)}" for name, value in profile.env.items()]
     if paths := folders(profile):
         lines.append(f"export PYTHONPATH={shlex.quote(':'.join(paths))}${{PYTHONPATH:+:$PYTHONPATH}}")
     return "\n".join(lines) or ": # the profile sets none"
@@ -79,9 +79,19 @@ def _options(argv: list[str]) -> str:
     for word in argv:
         if word.startswith("--") or not lines:
             lines.append([])
-        lines[-1].append(shlex.quote(word))
-    text = "\n".join(f"  {' '.join(line)}" for line in lines)
-    return re.sub(r"'\{env:(\w+)\}'", r'"$\1"', text)
+        lines[-1].append(_quoted(word))
+    return "\n".join(f"  {' '.join(line)}" for line in lines)
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell; ``{env:NAME}`` in it is what NAME holds when the script runs."""
+    text, *pairs = FROM_ENV.split(word)
+    if not pairs:
+        return shlex.quote(text)
+    parts = [shlex.quote(text) if text else ""]
+    for name, rest in zip(pairs[::2], pairs[1::2], strict=True):
+        parts += [f'"${name}"', shlex.quote(rest) if rest else ""]
+    return "".join(parts)
 
 
 def _steps(profile: Profile) -> str:

@@ -105,6 +105,23 @@ def test_tuning_this_shell_lacks():
     assert rows["NCCL_NTHREADS"].mend.startswith("export NCCL_NTHREADS=512")
 
 
+def test_tuning_shows_no_secret_of_shell_or_profile(profile_file):
+    profile = load(
+        profile_file(
+            'extends = "llama8b-baseline"\n[env]\nHF_TOKEN = "abc1"\nNCCL_A = "{env:B}"\n'
+            'NCCL_C = "hf_abcdefghijklmnopqrst"\nNCCL_D = "it is"\n'
+        )
+    )
+    shell = {"HF_TOKEN": "abc2", "NCCL_C": "hf_zyxwvutsrqponmlkjihg"}
+    rows = found(checks.tuning(profile, shell))
+    assert rows["HF_TOKEN"].found == "<redacted> in this shell, <redacted> in p"
+    assert rows["HF_TOKEN"].mend.startswith("export HF_TOKEN as p has it")
+    assert rows["NCCL_D"].mend.startswith("export NCCL_D='it is'")
+    assert "NCCL_A" not in rows
+    told = str(rows)
+    assert not any(word in told for word in ("abc1", "abc2", "hf_abc", "hf_zyx"))
+
+
 def test_a_model_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
 
@@ -169,6 +186,12 @@ BAD = {
         {"FAKE_BUSY": "1", "PATH": f"{HERE / 'fake' / 'bin'}:/usr/bin:/bin"},
         50,
         "gpus idle: 1 other processes",
+    ),
+    "no such port": (
+        ("plain", "--set", "port=99999"),
+        {},
+        2,
+        "port must be 1 to 65535 (0: any free one), not 99999",
     ),
     "log folder not writable": (("plain", "--out", "/proc/nowhere"), {}, 50, "/proc/nowhere"),
 }

@@ -1,7 +1,9 @@
+import subprocess
+
 import pytest
 
 from speclog.errors import InputError, SpeclogError, UsageError
-from speclog.launch import server_args
+from speclog.launch import resolve, script, server_args
 from speclog.launch.profile import load
 from speclog.launch.source import available, find, read
 
@@ -74,6 +76,9 @@ def test_steps_and_draft_tokens_are_what_the_names_say():
         (BASE + '[workload]\nflush_cache = "yes"\n', "flush_cache must be true or false, not 'yes'"),
         (BASE + "[models]\ndummy = 'huge'\n", "dummy must be one of nano, tiny, 8b, not 'huge'"),
         (BASE + "[env]\nA = true\n", "p.toml:4: A must be text or a number, as the program reads it"),
+        (BASE + "[env]\n'A=B' = 'x'\n", "no environment can hold a variable called 'A=B'"),
+        (BASE + '[env]\nA = "a\\u0000b"\n', "p.toml:4: A holds a NUL character"),
+        (BASE + 'served_model_name = "a\\u0000b"\n', "p.toml:3: served_model_name holds a NUL character"),
         (BASE + "[unset]\nenv = 'A'\n", "p.toml:4: [unset] holds lists"),
         (BASE + "[evidence]\ngpus = 'x'\n", "p.toml:4: unknown key 'gpus'; did you mean 'gpu'?"),
         ("env = 3\n", "p.toml:1: env must be a table: [env]"),
@@ -136,12 +141,45 @@ def test_later_layers_win_and_unset_removes(profile_file):
         ("workload.x=2", "unknown key 'x'"),
         ("workload.waves=0", "waves must be at least 1"),
         ("launch.repeat=two", "repeat must be a whole number"),
+        ("env.=x", "no environment can hold a variable called ''"),
+        ("NCCL_X=hf_abcdefghijklmnopqrst", "a secret on the command line"),
+        ("SGLANG_HOST_KEY=abc", "a secret on the command line"),
+        ("models.target=https://me:hunter2@host/m", "a secret on the command line"),
     ],
 )
 def test_a_wrong_change_says_why(change, says):
     with pytest.raises(SpeclogError) as error:
         load("llama8b-baseline", (), [change])
     assert says in str(error.value)
+
+
+def test_a_secret_in_a_change_is_not_repeated_and_counts_are_no_secrets():
+    for change in ("NCCL_X=hf_abcdefghijklmnopqrst", "models.target=https://me:hunter2@host/m"):
+        with pytest.raises(UsageError) as error:
+            load("llama8b-baseline", (), [change])
+        assert change.partition("=")[2] not in str(error.value)
+    assert load("llama8b-baseline", (), ["SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION=4096"]).env
+    assert load("llama8b-baseline", (), ["HF_TOKEN={env:MY_TOKEN}"]).env["HF_TOKEN"] == "{env:MY_TOKEN}"
+
+
+def test_a_variable_of_the_shell_in_the_environment(monkeypatch):
+    """What the message about secrets advises must work: the server gets the value, not the words."""
+    profile = load("llama8b-baseline", (), ["HF_TOKEN={env:MY_TOKEN}", "NCCL_X=a {env:MY_TOKEN} b"])
+    monkeypatch.delenv("MY_TOKEN", raising=False)
+    with pytest.raises(UsageError, match="MY_TOKEN is not set in this shell"):
+        resolve.variables(profile, {})
+    monkeypatch.setenv("MY_TOKEN", "open sesame")
+    assert resolve.variables(profile, {}) == {"HF_TOKEN": "open sesame", "NCCL_X": "a open sesame b"} | {
+        name: value for name, value in profile.env.items() if name not in ("HF_TOKEN", "NCCL_X")
+    }
+    text = script.write(profile)
+    assert "open sesame" not in text
+    lines = [line for line in text.splitlines() if line.startswith(("export HF_TOKEN", "export NCCL_X"))]
+    shell = "\n".join([*lines, 'printf "%s|%s" "$HF_TOKEN" "$NCCL_X"'])
+    told = subprocess.run(
+        ["bash", "-euc", shell], env={"MY_TOKEN": "open  $esame"}, capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "open  $esame|a open  $esame b"
 
 
 def test_names_newer_than_the_list_pass_where_the_profile_says_so(profile_file):
