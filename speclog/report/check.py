@@ -152,7 +152,7 @@ def published(paths: Iterable[Path], fail_on: Iterable[str]) -> tuple[list[Check
         claims, without = read(path)
         left_out += without
         for claim in claims:
-            found = judge(claim.accept_length, claim.speedup, claim.batch_size)
+            found = judge(claim.accept_length, claim.speedup, claim.batch_size, claim.steps)
             one = _published(asdict(claim) | {"tau_star": found.tau_star}, found.verdict, found.reason)
             made.append(replace(one, failed=_failed(one, wanted)))
     return sorted(made, key=lambda one: one.verdict != "unfair"), left_out

@@ -141,3 +141,16 @@ def test_a_row_is_impossible_exactly_above_its_accept_length(tau: float, speedup
     found = judge(tau, speedup)
     assert (found.verdict == "unfair") == (speedup > tau)
     assert found.tau_star == pytest.approx(tau / speedup)
+
+
+def test_an_accept_length_beyond_the_draft_steps_is_impossible(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "bs,steps,tau,speedup\n1,3,4.2,1.4\n1,3,4.0,1.4\n1,,9.0,1.4\n1,0,4.2,1.4\n", encoding="utf-8"
+    )
+    stdout, _, _ = run("--published", str(path), "--json")
+    rows = json.loads(stdout)
+    assert [row["verdict"] for row in rows] == ["unfair", "unproven", "unproven", "unproven"]
+    assert rows[0]["reasons"] == [
+        "impossible: accept length 4.20 at batch size 1; 3 draft steps give 4 tokens at most"
+    ]
