@@ -196,10 +196,9 @@ def _need(level: Level, need: Needed, first: Ends) -> str:
             "accepted would not do: the draft model must get positions accepted that never are."
         )
     factor = f"×{numbers.with_span(need.factor, need.factor_lo, need.factor_hi)}, {level.interval_kind}"
-    held = numbers.share_with_span(need.now[0], *first)
-    low, high = need.first
-    asked = numbers.share(low) if low == high else numbers.share_with_span(need.needed[0], low, high)
-    chain = f"first position {held} → {asked}"
+    measured = need.basis == "measured"
+    held = numbers.share_with_span(need.now[0], *first) if measured else _position(need.now[0], *first)
+    chain = f"first position {held} → {_position(need.needed[0], *need.first)}"
     if need.factor <= 1:
         return (
             f"{where} it is good enough: {tau} against break-even {star}. It pays until every acceptance "
@@ -209,6 +208,12 @@ def _need(level: Level, need: Needed, first: Ends) -> str:
         f"{where} its accept length must rise from {tau} to {star}: every position's acceptance {factor} "
         f"({chain})."
     )
+
+
+def _position(value: float, low: float | None, high: float | None) -> str:
+    """A worked-out acceptance with its interval: no windows were counted that could all say the same."""
+    alike = low is not None and low == high
+    return numbers.share(value) if alike else numbers.share_with_span(value, low, high)
 
 
 def published(judged: Sequence[Judgement], level: Level) -> Answer | None:

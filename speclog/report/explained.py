@@ -154,7 +154,7 @@ def _times(term: Term) -> str:
     """A term as a factor with its interval, where it has one; occupancy is counted, not estimated."""
     if not isfinite(term.low) or not isfinite(term.high):
         return f"×{term.factor:.2f} (no interval)"
-    if term.low == term.high:
+    if term.name == "occupancy":
         return f"×{term.factor:.2f} (as counted)"
     return f"×{numbers.with_span(term.factor, exp(term.low), exp(term.high))}"
 

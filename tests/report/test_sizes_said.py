@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from speclog.analysis.attribution import Attribution, Share
+from speclog.analysis.decompose import Term
 from speclog.analysis.draft import needed
 from speclog.analysis.overhead import Overhead
 from speclog.analysis.worth import Span
 from speclog.report import advice, explained, words
+from speclog.report.charts import concurrency
 from speclog.report.model import Level, Pair, Section
 from tests.report.build import level, run
 
@@ -88,3 +90,25 @@ def test_what_two_processes_differ_by_is_said_where_two_are_compared() -> None:
     assert own.text == "+0.20 % (−0.10 to +0.50 %) by blocks that take turns in this run, at batch 1."
     assert twin is not None
     assert twin.text.endswith("Two processes differ by up to a per cent by themselves.")
+
+
+def test_a_size_read_between_neighbours_was_not_measured() -> None:
+    ends = {"speedup": 1.3, "speedup_lo": 1.2, "speedup_hi": 1.4}
+    measured = [{"batch_size": size, "from": concurrency.BOTH} | ends for size in (1, 4)]
+    between = {"batch_size": 2, "from": "baseline read between 1 and 4"} | ends
+    assert concurrency.answer(measured, []).startswith("It pays at every measured batch size, of 1 to 4")
+    said = concurrency.answer([measured[0], between, measured[1]], [])
+    assert said.startswith("It pays at every batch size with a number, of 1 to 4")
+
+
+def test_positions_that_nobody_counted_are_not_the_same_in_every_window() -> None:
+    one = level(1, 2.1, 7.4, 4.8)
+    asked = needed(2.1, 1.54, 5, None, speedup=(1.35, 1.37))
+    said = advice.better_draft(pair(one), [(one, asked, (0.53, 0.53))]).text
+    assert "first position 53 % → 35" in said
+
+
+def test_occupancy_alone_is_counted() -> None:
+    flat = explained._times(Term("accept_length", 0.742, 0.742, 0.742))
+    assert flat == "×2.10 (2.10 to 2.10)"
+    assert explained._times(Term("occupancy", 0.0, 0.0, 0.0)) == "×1.00 (as counted)"

@@ -10,6 +10,8 @@ from speclog.report.charts import base
 from speclog.report.model import Absent, Chart, Level, Pair, Row
 
 QUESTION = "At which concurrency should it be switched off?"
+BOTH = "both measured"
+"""Where a point is from, if it is not read between neighbours of the baseline."""
 COLUMNS = ("batch_size", "speedup", "speedup_lo", "speedup_hi", "naive_speedup", "interval_kind", "from")
 SPANS = ("from_batch_size", "to_batch_size", "change", "certain")
 
@@ -20,7 +22,7 @@ def points(levels: Sequence[Level], between: Sequence[Row]) -> list[Row]:
     ``between``: rows of `analysis.concurrency.unequal`, batch sizes that the baseline never ran.
     """
     measured = [
-        {column: getattr(level, column, None) for column in COLUMNS} | {"from": "both measured"}
+        {column: getattr(level, column, None) for column in COLUMNS} | {"from": BOTH}
         for level in levels
         if level.speedup is not None
     ]
@@ -51,7 +53,7 @@ def chart(pair: Pair, between: Sequence[Row] = (), crossings: Sequence[Row] = ()
         "Points are measured batch sizes; the line only leads the eye, nothing was measured between them. "
         "Shaded: where the speedup passes 1."
     )
-    if any(row["from"] != "both measured" for row in known):
+    if any(row["from"] != BOTH for row in known):
         note += " Hollow: the baseline never ran this size, its step is read between its neighbours."
     said = answer(known, crossings)
     spec = base.spec(_draw, *(["crossed"] if crossings else []), height=220)
@@ -81,12 +83,14 @@ def _without_crossing(known: Sequence[Row], sizes: str) -> str:
     wins = [row["batch_size"] for row in known if row["speedup"] > 1 and not _tie(row)]
     losses = [row for row in known if row["speedup"] <= 1 and not _tie(row)]
     level = f"; at {', '.join(map(str, ties))} it is level (~)" if ties else ""
+    read = any(row.get("from", BOTH) != BOTH for row in known)
+    size = "batch size with a number" if read else "measured batch size"
     if wins and not losses:
-        everywhere = "every measured batch size" if not ties else "batch " + ", ".join(map(str, wins))
+        everywhere = f"every {size}" if not ties else "batch " + ", ".join(map(str, wins))
         return f"It pays at {everywhere}, of {sizes}{level}: no switch-off point was reached"
     if losses and not wins:
-        return f"It pays at no measured batch size, {sizes}{level}"
-    return f"It is level (~) at every measured batch size, {sizes}"
+        return f"It pays at no {size}, {sizes}{level}"
+    return f"It is level (~) at every {size}, {sizes}"
 
 
 def _tie(row: Row) -> bool:
