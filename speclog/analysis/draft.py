@@ -57,7 +57,7 @@ def needed(
     windows than those of ``tau`` shifts nothing. ``speedup``: the interval of tau / tau_needed. None where
     the accept length is none that these steps give.
     """
-    basis = "measured" if survivals and survivals[0] > 0 else "alike"
+    basis = "measured" if survivals else "alike"
     if basis == "measured" and survivals:
         now = tuple(survivals)
     else:

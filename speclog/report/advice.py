@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from speclog.analysis.overhead import Overhead
 
 UNSET = "(unset)"
+OWN_APART = 0.02
+"""Relative difference up to which a profile's accept length and that of the decode windows are one."""
 
 
 def lost(section: Section) -> Answer:
@@ -100,12 +102,37 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
             return Answer("steps", steps.QUESTION, proof, anchor="f-what-if")
         return Answer("steps", steps.QUESTION, why_not=why, anchor="f-what-if")
     sizes = sorted({row["batch_size"] for row in known})
-    said = [steps.title(pair, steps.at_middle(known, size), size) for size in sizes]
+    said = [
+        f"{steps.title(pair, steps.at_middle(known, size), size)}{_own_missed(pair, known, size)}"
+        for size in sizes
+    ]
     said[1:] = [f"{text[:1].lower()}{text[1:]}" for text in said[1:]]
     lead = f"{proof} " if proof else ""
     text = f"{if_equal(pair)}{lead}{'; '.join(said)}. {steps.cost(steps.at_middle(known, sizes[0]))}"
     rows = tuple(row for row in known if row["best"])
     return Answer("steps", steps.QUESTION, text, rows=rows, anchor="f-what-if")
+
+
+def _own_missed(pair: Pair, predicted: Sequence[Row], size: int) -> str:
+    """That what the histogram predicts of the run's own steps is not what its decode windows measured."""
+    level = next((one for one in pair.levels if one.batch_size == size), None)
+    rows = steps.at_middle(predicted, size)
+    row = next((row for row in rows if row["steps"] == pair.candidate.steps), None)
+    if level is None or row is None or None in (level.tau_lo, level.tau_hi, row["tau_lo"], row["tau_hi"]):
+        return ""
+    if abs(row["tau"] - (level.tau or 0)) < OWN_APART * row["tau"] or _overlap(row, level):
+        return ""
+    taus = [numbers.with_span(row["tau"], row["tau_lo"], row["tau_hi"])]
+    taus += [numbers.with_span(level.tau, level.tau_lo, level.tau_hi)]
+    return (
+        f" (doubtful: of its own {pair.candidate.steps} steps the profile says accept length {taus[0]}, the "
+        f"decode windows {taus[1]}: they are not the same rounds)"
+    )
+
+
+def _overlap(row: Row, level: Level) -> bool:
+    """Whether the accept lengths predicted and measured share a value."""
+    return bool(row["tau_lo"] <= (level.tau_hi or 0) and row["tau_hi"] >= (level.tau_lo or 0))
 
 
 def _measured(run: Run, level: Level, proven: bool) -> str:
@@ -174,8 +201,9 @@ def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends]])
         for level, need, _ in parts
     )
     said = " ".join(_need(level, need, first) for level, need, first in parts)
-    basis = parts[0][1].basis
-    note = "" if basis == "measured" else " Positions taken to be accepted alike: the run was not profiled."
+    alike = [str(level.batch_size) for level, need, _ in parts if need.basis != "measured"]
+    where = f" at batch {words.join(alike)}" if len(alike) < len(parts) else ""
+    note = f" Positions taken to be accepted alike{where}: no profile tells them apart." if alike else ""
     return Answer("draft", question, f"{if_equal(pair)}{said}{note}", rows=rows, anchor="f-better-draft")
 
 

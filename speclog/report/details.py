@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -77,7 +78,7 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     speedups, switch_off = found.concurrency(section)
     predicted, better_steps = found.steps(section)
     lines = sources.of_runs("*", "level_line", [pair.candidate, pair.baseline])
-    counted = _histograms(store, pair.candidate)
+    counted, left_out = _histograms(store, pair.candidate)
     histogram = [sum(column) for column in zip(*counted, strict=True)]
     windows = None if sum(histogram) else sides.windows(pair.candidate.run_id)
     accepted = acceptance.chart(
@@ -85,6 +86,7 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
         histogram,
         windows,
         _survived(counted),
+        left_out,
     )
     columns, view = (
         ("steps, acc_hist", "profile_window") if sum(histogram) else ("tau, excluded", "decode_window")
@@ -117,15 +119,24 @@ def _curve(sides: Sides, pair: Pair) -> list[Row]:
     return [{**row, "batch_size": size} for size in sizes for row in plain(sides.curve(*pair.arms, size))]
 
 
-def _histograms(store: Store, run: Run) -> list[list[int]]:
-    """Request-rounds by accepted drafts, a row a profiled window in log order, all equally long."""
+def _histograms(store: Store, run: Run) -> tuple[list[list[int]], int]:
+    """Request-rounds by accepted drafts, a row a profiled window in log order, all equally long.
+
+    Of a run that changes its steps the windows with those most rounds had; also how many others there are: a
+    position that was not drafted was not refused.
+    """
     found = store.rows(
-        "SELECT acc_hist FROM profile_window WHERE run_id = ? AND kind = 'spec' AND acc_hist IS NOT NULL "
-        "AND NOT coalesce(warmup, false) ORDER BY source_index, line_no",
+        "SELECT steps, acc_hist FROM profile_window WHERE run_id = ? AND kind = 'spec' "
+        "AND acc_hist IS NOT NULL AND NOT coalesce(warmup, false) ORDER BY source_index, line_no",
         [run.run_id],
     )
-    longest = max((len(row[0]) for row in found), default=0)
-    return [[*row[0], *[0] * (longest - len(row[0]))] for row in found]
+    rounds: Counter[int] = Counter()
+    for steps, counts in found:
+        rounds[steps or 0] += sum(counts)
+    most = max(rounds, key=lambda steps: (rounds[steps], steps), default=0)
+    kept = [counts for steps, counts in found if (steps or 0) == most]
+    longest = max(map(len, kept), default=0)
+    return [[*row, *[0] * (longest - len(row))] for row in kept], len(found) - len(kept)
 
 
 def _survived(counted: Sequence[Sequence[int]]) -> list[Row]:

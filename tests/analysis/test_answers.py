@@ -124,6 +124,9 @@ def test_what_break_even_asks_of_the_draft(page: dict[str, Any]) -> None:
     assert 1 + sum(rows[8]["survival_needed"]) == pytest.approx(2.4, rel=0.01)
     assert "At batch 8 its accept length must rise from 2.00 (2.00 to 2.00) to 2.40" in said["text"]
     assert "At batch 1 it is good enough" in said["text"]
+    assert said["text"].endswith(
+        " Positions taken to be accepted alike at batch 8: no profile tells them apart."
+    )
 
 
 @pytest.mark.parametrize("key", ["lost", "steps", "switch_off", "draft", "host", "starts"])
@@ -146,7 +149,7 @@ def test_doubts_stand_beside_the_numbers(new_store: Make) -> None:
     target = store.target
     store._connection.close()
     doubt = "candidate: only 4 clean windows"
-    assert text_of(report_text(target, vs="baseline")).count(doubt) == 2  # in the card and under the table
+    assert text_of(report_text(target, vs="baseline")).count(doubt) == 3  # headline, card, under the table
     assert doubt in report_text(target, vs="baseline", fmt="md").replace("\\", "")
     level = json.loads(report_text(target, vs="baseline", fmt="json"))["candidates"][0]["comparisons"][0]
     assert doubt in level["levels"][0]["caveats"]

@@ -96,3 +96,25 @@ def test_without_a_common_context_there_is_no_bill(tmp_path: Path) -> None:
     rows, chart = billed(tmp_path, [3000, 3060, 3120])
     assert rows == []
     assert ELSEWHERE in str(chart)
+
+
+def test_survival_is_of_the_rounds_with_the_steps_that_most_had(tmp_path: Path) -> None:
+    """Rounds of three steps counted as five refused at the fourth."""
+    spec, target = candidate("spec", facts={"profiling": "off"}), str(tmp_path / "s.duckdb")
+    five = profiled(spec, [400] * 6).with_columns(acc_hist=pl.Series([[20, 30, 20, 10, 10, 10]] * 6))
+    three = profiled(spec, [400] * 5).with_columns(
+        pl.col("line_no") + 100,
+        steps=pl.lit(3, pl.Int64),
+        ndraft=pl.lit(4, pl.Int64),
+        acc_hist=pl.Series([[20, 30, 20, 30]] * 5),
+    )
+    with open_store(target, read_only=False) as store:
+        store.append(decoded(baseline("base"), range(200, 601, 20)))
+        store.append(
+            decoded(spec, range(200, 601, 20))
+            | {"raw_profile_window": pl.concat([five, three], how="diagonal")}
+        )
+    found = json.loads(report_text(target, vs="baseline", fmt="json"))["candidates"][0]
+    (chart,) = [one for one in found["charts"] if "drafts survive" in one["question"]]
+    assert chart["title"].startswith("The first draft token is accepted in 80 % ")
+    assert "all 5 in 10 % " in chart["title"]

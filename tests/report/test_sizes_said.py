@@ -55,7 +55,8 @@ def told(one: Level, survivals: list[float] | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("tau", "survivals"), [(1.0, None), (1.5, [0.5, 0.0, 0.0, 0.0, 0.0]), (1.0, [0.0] * 5)]
+    ("tau", "survivals"),
+    [(1.0, None), (1.001, [0.0] * 5), (1.5, [0.5, 0.0, 0.0, 0.0, 0.0]), (1.0, [0.0] * 5)],
 )
 def test_positions_never_accepted_are_no_proof_against_every_draft(tau: float, survivals: Any) -> None:
     said = told(level(1, tau, 10.0, 4.0), survivals)
@@ -112,3 +113,23 @@ def test_occupancy_alone_is_counted() -> None:
     flat = explained._times(Term("accept_length", 0.742, 0.742, 0.742))
     assert flat == "×2.10 (2.10 to 2.10)"
     assert explained._times(Term("occupancy", 0.0, 0.0, 0.0)) == "×1.00 (as counted)"
+
+
+def predicted(count: int, tau: float, speedup: float) -> dict[str, Any]:
+    row = {"batch_size": 1, "context": 400.0, "steps": count, "extrapolated": False, "best": False}
+    row |= {"step_ms": 0.3, "step_ms_lo": 0.3, "step_ms_hi": 0.31, "step_from": "draft time"}
+    for name, value in (
+        ("tau", tau),
+        ("speedup", speedup),
+        ("over_own", speedup / 1.36),
+        ("t_round_ms", 7.4),
+    ):
+        row |= {name: value, f"{name}_lo": value - 0.01, f"{name}_hi": value + 0.01}
+    return row
+
+
+@pytest.mark.parametrize(("tau", "doubtful"), [(2.9, True), (2.1, False), (2.125, False)])
+def test_a_profile_of_other_rounds_makes_a_prediction_doubtful(tau: float, doubtful: bool) -> None:
+    rows = [predicted(2, 1.9, 1.5), predicted(5, tau, 1.36)]
+    said = advice.better_steps(pair(WIN), rows, []).text
+    assert ("(doubtful: of its own 5 steps the profile says accept length 2.9" in said) == doubtful

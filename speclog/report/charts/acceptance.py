@@ -22,12 +22,17 @@ WIDTH = 0.05
 
 
 def chart(
-    run: Run, histogram: Sequence[int], windows: pl.DataFrame | None = None, survived: Sequence[Row] = ()
+    run: Run,
+    histogram: Sequence[int],
+    windows: pl.DataFrame | None = None,
+    survived: Sequence[Row] = (),
+    left_out: int = 0,
 ) -> Chart | Absent:
     """Share of request-rounds by accepted drafts, and the share that accepts at least that many.
 
     ``histogram[i]`` is the number of request-rounds with i accepted drafts, summed over the run's windows.
     ``survived[i]``: survival_pct_lo and survival_pct_hi of position i, where they are known.
+    ``left_out``: profiled windows with other draft steps, which are not in it.
     Without a histogram, the accept lengths of ``windows`` (columns of view ``decode_window``) are all.
     """
     key = f"acceptance-{run.run_id[:10]}"
@@ -45,6 +50,9 @@ def chart(
     known = any(point.get("survival_pct_lo") is not None for point in points)
     note = "Bars: request-rounds with exactly so many accepted drafts. Line: with at least so many (survival)"
     note += "; whiskers: its 95 % interval over the profiled windows, within-run." if known else "."
+    if left_out:
+        windows_said = numbers.count(left_out, "profiled window")
+        note += f" Left out: {windows_said} with other draft steps than most rounds had."
     spec = base.spec(_draw, *(["spans"] if known else []), height=200)
     return Chart(key, QUESTION, title, alt_text, spec, (rows,), note)
 
