@@ -1,5 +1,6 @@
 """Durations as people type them: ``90s``, ``12h``, ``7d``, and options that take seconds."""
 
+import contextlib
 import math
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,7 @@ from speclog.errors import UsageError
 
 
 class Seconds(click.FloatRange):
-    """An option's value in seconds: a finite number of at least ``least``."""
+    """An option's value in seconds: a finite number of at least ``least``, or a duration such as ``90m``."""
 
     name = "seconds"
 
@@ -18,7 +19,16 @@ class Seconds(click.FloatRange):
         super().__init__(min=least)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Raises BadParameter for infinity, NaN, and less than ``least``."""
+        """Raises BadParameter for what is no time, infinity, NaN, and less than ``least``."""
+        if isinstance(value, str) and value[-1:] in _UNITS and value[:-1].isdecimal():
+            with contextlib.suppress(UsageError):
+                value = parse_duration(value).total_seconds()
+        try:
+            value = float(value)
+        except ValueError:
+            self.fail(
+                f"{value!r} is no time: write seconds, or a duration such as 90s, 30m or 2h", param, ctx
+            )
         seconds = float(super().convert(value, param, ctx))
         if not math.isfinite(seconds):
             self.fail(f"{value} is not a number of seconds.", param, ctx)

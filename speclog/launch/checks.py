@@ -70,10 +70,10 @@ def gpus(here: machine.Machine, needed: int) -> Iterator[Check]:
         return
     names = sorted({gpu.name for gpu in here.gpus})
     enough = len(here.gpus) >= needed
-    mend = "" if enough else f"set tp_size to {len(here.gpus)}, or widen CUDA_VISIBLE_DEVICES"
-    yield Check(
-        "gpus", OK if enough else FAIL, f"{len(here.gpus)} of {needed} needed: {', '.join(names)}", mend
-    )
+    fewer = f"set tp_size to {len(here.gpus)}, or " if here.gpus else ""
+    mend = "" if enough else f"{fewer}widen CUDA_VISIBLE_DEVICES"
+    counted = f"{len(here.gpus)} of {needed} needed"
+    yield Check("gpus", OK if enough else FAIL, f"{counted}: {', '.join(names)}" if names else counted, mend)
     yield from _idle(here)
     yield from _alike(here.gpus)
     for gpu in here.gpus:

@@ -128,6 +128,7 @@ def _work(
             tell("the server did not flush its cache")
         tell(f"batch size {batch_size}: {load.prompts(batch_size)} requests")
         _step(session, file, client, endpoint, batch_size, server, interrupts)
+    server.check_alive("save")
     _save_server_info(endpoint, Sidecars(file.path).server_info)
 
 

@@ -109,6 +109,8 @@ def test_upkeep_makes_no_store_of_a_mistyped_name(place: Path, words: tuple[str,
     [
         (("--lock-timeout", "nan", "runs"), "nan is not a number of seconds"),
         (("--lock-timeout", "-1", "runs"), "not in the range"),
+        (("--lock-timeout", "2x", "runs"), "'2x' is no time: write seconds, or a duration such as 90s"),
+        (("--lock-timeout", "9" * 30 + "w", "runs"), "is no time"),
         (("watch", "x.log", "--interval", "-1"), "not in the range"),
         (("watch", "x.log", "--interval", "inf"), "inf is not a number of seconds"),
     ],
@@ -117,6 +119,13 @@ def test_seconds_are_finite_and_not_negative(place: Path, words: tuple[str, ...]
     done = run(*words, cwd=place)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("0.5", 0.5)])
+def test_seconds_are_typed_as_durations_too(text: str, seconds: float) -> None:
+    from speclog.durations import Seconds
+
+    assert Seconds().convert(text, None, None) == seconds
 
 
 def test_sql_on_stdin_that_is_no_text(place: Path) -> None:

@@ -76,6 +76,12 @@ def test_too_few_gpus_and_capped_ones(gpus):
     assert rows["gpus alike"].status == "warn"
 
 
+@pytest.mark.usefixtures("gpus")
+def test_no_visible_gpu_is_not_told_to_use_none():
+    row = found(checks.gpus(machine.look({"CUDA_VISIBLE_DEVICES": ""}), 1))["gpus"]
+    assert (row.status, row.found, row.mend) == ("fail", "0 of 1 needed", "widen CUDA_VISIBLE_DEVICES")
+
+
 @pytest.mark.parametrize(("link", "status"), [("NV18", "ok"), ("SYS", "warn")])
 def test_links(gpus, link, status):
     here = gpus(FAKE_LINK=link)
