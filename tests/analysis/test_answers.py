@@ -125,7 +125,7 @@ def test_what_break_even_asks_of_the_draft(page: dict[str, Any]) -> None:
     assert "At batch 8 its accept length must rise from 2.00 (2.00 to 2.00) to 2.40" in said["text"]
     assert "At batch 1 it is good enough" in said["text"]
     assert said["text"].endswith(
-        " Positions taken to be accepted alike at batch 8: no profile tells them apart."
+        " Positions taken to be accepted alike at batch 2, 4, 8, 16 and 64: no profile tells them apart."
     )
 
 
