@@ -63,7 +63,7 @@ def questions(folder: Path) -> dict[str, list[str]]:
         "index": ["report", "--index", *to],
         "report of one candidate": ["report", "--vs", "baseline", "--run", "eagle3-5x6-untuned-7", *to],
         "report of all, `--vs baseline`": ["report", "--vs", "baseline", *to],
-        "`speclog check` of all": ["check", "--fail-on", ""],
+        "`speclog check` of all": ["check", "--fail-on", "none"],
     }
 
 

@@ -33,7 +33,7 @@ Examples:
     "--fail-on",
     default="unfair",
     show_default=True,
-    help="Of unfair, unproven, regression; with commas between.",
+    help="Of unfair, unproven, regression; with commas between. Or none: only say it.",
 )
 @click.option("--allow", "allowed", multiple=True, metavar="FACTOR=REASON", help="Let a difference pass.")
 @click.option(
@@ -161,8 +161,10 @@ def _kinds(fail_on: str) -> list[str]:
     from speclog.report.check import KINDS
 
     wanted = [word.strip() for word in fail_on.split(",") if word.strip()]
+    if wanted == ["none"]:
+        return []
     if not wanted or not set(wanted) <= set(KINDS):
-        raise UsageError(f"--fail-on '{fail_on}': of {', '.join(KINDS)}, with commas between them")
+        raise UsageError(f"--fail-on '{fail_on}': of {', '.join(KINDS)}, with commas between them; or none")
     return wanted
 
 

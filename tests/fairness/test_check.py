@@ -47,12 +47,19 @@ def test_an_unfair_pair_fails_and_an_allowance_is_stamped(target: str) -> None:
     assert len(rows[0]["allowed"]) == 6  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kinds", ["", " , ", "slow"])
+@pytest.mark.parametrize("kinds", ["", " , ", "slow", "none,unfair"])
 def test_a_check_that_could_not_fail_is_refused(target: str, kinds: str) -> None:
     """A variable that is empty in CI would make every build green."""
     _, error = check(target, "--fail-on", kinds)
     assert isinstance(error, UsageError)
-    assert str(error) == f"--fail-on '{kinds}': of unfair, unproven, regression, with commas between them"
+    assert str(error).startswith(f"--fail-on '{kinds}': of unfair, unproven, regression, with commas between")
+
+
+def test_a_check_that_only_says_it(target: str) -> None:
+    words = ["--run", "eagle3-5x6-untuned", "--vs", "baseline-retuned"]
+    rows, error = check(target, *words, "--fail-on", "none")
+    assert error is None
+    assert (rows[0]["verdict"], rows[0]["failed"]) == ("unfair", [])
 
 
 def test_what_was_not_compared_and_what_was_not_needed_is_said(example_logs: Path, tmp_path: Path) -> None:
