@@ -1,11 +1,13 @@
 """``speclog launch``: run sessions so that they can be compared."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from speclog.completion import OVERLAY, PROFILE
 from speclog.durations import Seconds
+from speclog.errors import SpeclogError
 
 _EPILOG = """\b
 Examples:
@@ -115,13 +117,23 @@ def command(
 
 
 def _list() -> None:
+    from speclog.console import clean
     from speclog.launch.profile import load
     from speclog.launch.source import available, find, read
 
+    def told(about: Callable[[str], object], name: str) -> str:
+        try:
+            return clean(str(about(name)))
+        except SpeclogError as error:  # one that cannot be used must not hide the others
+            return clean(f"cannot be used: {error}")
+
+    def of_overlay(name: str) -> object:
+        return read(find(name, "overlay")).tables.get("about", "")
+
     for name in available():
-        click.echo(f"{name:28} {load(name).about}")
+        click.echo(f"{name:28} {told(lambda name: load(name).about, name)}")
     for name in available("overlay"):
-        click.echo(f"--with {name:21} {read(find(name, 'overlay')).tables.get('about', '')}")
+        click.echo(f"--with {name:21} {told(of_overlay, name)}")
 
 
 def _print(request: object, python: str, isolate: bool) -> None:

@@ -214,6 +214,18 @@ def test_bad_input_is_one_line_with_the_reason(place, case):
     assert not list(place.path.glob("out/*.log"))
 
 
+def test_the_list_has_the_others_where_one_cannot_be_used(place):
+    (place.path / "launch" / "half.toml").write_text('extends = "plain"\n[server]\ntp_sise = 2\n')
+    (place.path / "launch" / "overlays" / "torn.toml").write_text("[env\n")
+    done = place.run("launch", "--list")
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.removeprefix("--with ").split(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["plain"] == "the stand-in"
+    assert lines["half"].startswith("cannot be used: launch/half.toml:3: no server argument 'tp_sise'")
+    assert lines["torn"].startswith("cannot be used: launch/overlays/torn.toml: not TOML")
+    assert "tiny-cpu-baseline" in lines and "nccl-pcie-ll" in lines
+
+
 def test_a_taken_port(place):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
