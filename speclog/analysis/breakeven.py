@@ -111,7 +111,7 @@ def _numbers(pair: Pair, delta: float) -> dict[str, Any]:
         **_spread("margin_ms", pair.margin_ms, pair.confidence),
         "margin_pct": 100 * (speedup.value - 1),
         **_spread("speedup", speedup, pair.confidence),
-        "p_win": float(np.mean(speedup.draws > 1)),
+        "p_win": float(np.mean(speedup.draws > 1) + np.mean(speedup.draws == 1) / 2),  # equal: even odds
         "tie": "~" if low <= 1 <= high else "",
         "equivalent": equivalent(speedup, delta),
     }

@@ -45,9 +45,15 @@ def stale(source: str, evidence: Evidence, known: Mapping[str, str]) -> list[Sta
     found = []
     for key, fact in FACTS.items():
         then, now = evidence.get(key), known.get(fact)
-        if then and then != now:
+        if then and (now is None or not _same(then, now)):
             found.append(Stale(source, key, then, now))
     return found
+
+
+def _same(then: str, now: str) -> bool:
+    """Whether two versions may be one: ``2.11.0`` does not say which build it was, ``2.11.0+cu130`` does."""
+    builds = [text.partition("+") for text in (then, now)]
+    return then == now or (builds[0][0] == builds[1][0] and not all(plus for _, plus, _ in builds))
 
 
 def load(store: Store, run_ids: Sequence[str], told: Told | None = None) -> dict[str, list[Stale]]:

@@ -79,8 +79,14 @@ def switch_off(pair: Pair, between: Sequence[Row], crossings: Sequence[Row]) -> 
         pays = "level (~)" if only["speedup_lo"] <= 1 <= only["speedup_hi"] else _pays(only["speedup"])
         why = f"both runs were measured together only at batch {only['batch_size']} ({pays} there)"
         return Answer("switch_off", question, why_not=f"{why}; serve more batch sizes", anchor="f-switch-off")
-    text = f"{if_equal(pair)}{concurrency.answer(known, crossings)}."
+    text = f"{if_equal(pair)}{concurrency.answer(known, crossings)}.{_doubted(pair)}"
     return Answer("switch_off", question, text, rows=tuple(crossings), anchor="f-switch-off")
+
+
+def _doubted(pair: Pair) -> str:
+    """At which batch sizes something speaks against the number."""
+    sizes = [str(one.batch_size) for one in pair.levels if one.speedup is not None and one.caveats]
+    return f" Before you believe it: there are doubts about batch {words.join(sizes)}." if sizes else ""
 
 
 def _pays(speedup: float) -> str:

@@ -115,6 +115,17 @@ def test_interval_holds_the_truth_and_the_seed_fixes_it(new_store: Make) -> None
     assert break_even_intervals([spec], [base], seed=1).row(0, named=True)["speedup_lo"] != row["speedup_lo"]
 
 
+def test_arms_that_are_equal_to_the_last_digit_have_even_odds(new_store: Make) -> None:
+    steps = [window(1, 300 + 20 * place, 5.0) for place in range(20)]
+    rounds = [window(1, 300 + 20 * place, 10.0, 2.0) for place in range(20)]
+    store = new_store(
+        frames("base", with_starts(steps), speculative=False),
+        frames("spec", with_starts(rounds), speculative=True),
+    )
+    row = break_even_intervals([decode(store, "spec")], [decode(store, "base")]).row(0, named=True)
+    assert (row["speedup"], row["tie"], row["p_win"], row["equivalent"]) == (1.0, "~", 0.5, True)
+
+
 def test_a_run_against_its_repeat_ties_and_is_equivalent(new_store: Make) -> None:
     store = made(new_store, n=120, r=0.3)
     row = break_even_intervals([decode(store, "again")], [decode(store, "base")]).row(0, named=True)

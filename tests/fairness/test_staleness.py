@@ -24,6 +24,8 @@ HERE = {"gpu.name": "NVIDIA H200", "driver": "580.95.05", "nccl": "2.28.9", "tor
     [
         ({"gpu": "NVIDIA H200", "driver": "580.95.05", "nccl": "2.28.9"}, []),
         ({"measured": "2026-01", "note": "anything"}, []),
+        ({"torch": "2.11.0+cu130"}, []),  # the run does not say which build: no other version is shown
+        ({"torch": "2.10.0+cu130"}, ["tuning t was measured on torch 2.10.0+cu130, this run has 2.11.0"]),
         ({"nccl": "2.27.5"}, ["tuning t was measured on NCCL 2.27.5, this run has 2.28.9"]),
         (
             {"gpu": "NVIDIA H100", "driver": "570.1"},

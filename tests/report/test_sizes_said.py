@@ -133,3 +133,13 @@ def test_a_profile_of_other_rounds_makes_a_prediction_doubtful(tau: float, doubt
     rows = [predicted(2, 1.9, 1.5), predicted(5, tau, 1.36)]
     said = advice.better_steps(pair(WIN), rows, []).text
     assert ("(doubtful: of its own 5 steps the profile says accept length 2.9" in said) == doubtful
+
+
+def test_where_to_switch_off_says_which_numbers_are_doubtful() -> None:
+    doubtful = level(8, 2.1, 16.0, 5.4, caveats=("baseline: only 2 clean windows",))
+    between = [{"from_batch_size": 1, "to_batch_size": 4, "change": "stops paying", "certain": True}]
+    said = advice.switch_off(pair(WIN, LOSS, doubtful), [], between).text
+    assert (
+        said == "Switch it off between batch 1 and 4. Before you believe it: there are doubts about batch 8."
+    )
+    assert advice.switch_off(pair(WIN, LOSS), [], between).text == "Switch it off between batch 1 and 4."
