@@ -1,4 +1,5 @@
 import json
+import tomllib
 
 import pytest
 
@@ -41,6 +42,27 @@ def test_a_secret_is_never_recorded_but_its_presence_is(name, value):
 )
 def test_what_sglang_means_by_token_and_key_is_recorded(name, value):
     assert environment.recorded({name: value}) == {name: value}
+
+
+def test_what_the_catalogue_calls_noise_does_not_stop_a_campaign_from_going_on():
+    """A cache directory of each job, say; the catalogue of factors is not the launcher's to import."""
+    from speclog.analysis import factors
+
+    catalogue = tomllib.loads(factors.SHIPPED.read_text(encoding="utf-8"))["factor"]
+    weak = [one for one in catalogue if one["class"] == "noise" or one.get("effect") == "caveat"]
+    names = {
+        key.removeprefix("env.").rstrip("*") for one in weak for key in one["keys"] if key.startswith("env.")
+    }
+    harmless = tuple(environment.rules()["harmless"])
+    assert {name for name in names if not name.startswith(harmless)} == {"EAGLE3_"}  # the profiler's switch
+    heavy = {
+        "NCCL_PROTO",
+        "CUDA_VISIBLE_DEVICES",
+        "OMP_NUM_THREADS",
+        "SGLANG_ENABLE_SPEC_V2",
+        "NCCL_BUFFSIZE",
+    }
+    assert not any(name.startswith(harmless) for name in heavy)
 
 
 def test_only_allow_listed_variables_are_recorded():
