@@ -82,7 +82,10 @@ def write(campaign: Campaign, answer: Answer) -> Iterator[str]:
     _put(campaign.folder / "sweep.json", json.dumps(told, indent=1))
     _put(campaign.folder / "evidence.toml", _evidence(campaign, places, setting))
     yield f"sweep, output tok/s at the client, 95 % between-run intervals ({campaign.folder / 'sweep.json'}):"
-    yield from map(_line, places)
+    ahead: tuple[str, int] | None = None
+    for place in places:
+        yield _line(place, best=(place.base, place.batch_size) != ahead)
+        ahead = place.base, place.batch_size
 
 
 def _put(path: Path, text: str) -> None:
@@ -92,10 +95,10 @@ def _put(path: Path, text: str) -> None:
         raise LaunchError(f"{path}: cannot write: {error.strerror}", step="log") from error
 
 
-def _line(place: Place) -> str:
+def _line(place: Place, best: bool) -> str:
     span = place.interval_tok_s
     interval = f"[{span[0]:.1f}, {span[1]:.1f}]" if span else "(one run: no interval)"
-    sign = {None: "?", False: "~", True: " "}[place.differs_from_best]
+    sign = "*" if best else {None: "?", False: "~", True: " "}[place.differs_from_best]
     return (
         f"  {sign} {place.output_tok_s:9.1f} {interval:20} n={place.runs} bs={place.batch_size} {place.arm}"
     )

@@ -239,6 +239,10 @@ def test_a_sweep_leaves_a_ranking_and_evidence(place):
         *[(f"plain FAKE_BONUS={bonus}", 2, 400.0 + bonus) for bonus in (100, 50, 0)],
     ]
     assert told["setting"] == {"torch": "2.9.0", "sglang": "0.5.14"}
+    ranked = [line.split() for line in done.stderr.splitlines() if " bs=" in line]
+    assert [(line[0] == "*", line[-1]) for line in ranked] == [
+        (bonus == 100, f"FAKE_BONUS={bonus}") for _ in (1, 2) for bonus in (100, 50, 0)
+    ]  # the best is marked as such, not as no different from itself
     (place.path / "launch" / "overlays" / "best.toml").write_text(
         (place.path / "out/evidence.toml").read_text()
     )
