@@ -186,22 +186,22 @@ def summary(profile_windows: pl.DataFrame, baseline_windows: pl.DataFrame | None
 
     Columns: kind, batch_size, windows, left_out, rounds, cycle_ms, verify_ms (the forward of a plain step for
     kind 'decode'), host_ms, host_share, host_bound, tau, verify_ratio (verify over the plain run's forward at
-    the same batch size, from ``baseline_windows``; hardware only: break-even uses whole rounds); verify_ms,
-    host_share and verify_ratio with ``_lo`` and ``_hi`` (`window_mean`, within-run).
+    the same batch size and contexts, from ``baseline_windows``; hardware only: break-even uses whole rounds);
+    verify_ms, host_share and verify_ratio with ``_lo`` and ``_hi`` (`window_mean`, within-run).
     """
     import polars as pl
 
-    plain = {} if baseline_windows is None else _forwards(baseline_windows)
+    plain = None if baseline_windows is None else usual(baseline_windows, "decode")
     rows = []
     for kind in ("spec", "decode"):
         everything = profile_windows.filter(kind=kind)
         for (batch_size,), windows in sorted(usual(profile_windows, kind).group_by("batch_size")):
             size = int(str(batch_size))
-            verify, step = _mean(windows, "verify_ms" if kind == "spec" else "fwd_ms"), plain.get(size)
+            verify = _mean(windows, "verify_ms" if kind == "spec" else "fwd_ms")
             row = _summary(kind, size, windows) | spans("verify_ms", verify)
             row["left_out"] = len(everything.filter(pl.col("bs") == size)) - len(windows)
-            if kind == "spec" and step and step.value and verify and verify.value:
-                row |= spans("verify_ratio", quotient(verify, step))
+            if kind == "spec" and plain is not None:
+                row |= _verify_ratio(windows, plain.filter(batch_size=size))
             rows.append(row)
     return pl.DataFrame(rows, schema=_summary_schema())
 
@@ -237,9 +237,20 @@ def _share(windows: pl.DataFrame) -> Mean | None:
     return ratio(*times, _numbers(known, "n"), run_numbers(known))
 
 
-def _forwards(baseline_windows: pl.DataFrame) -> dict[int, Mean | None]:
-    plain = usual(baseline_windows, "decode")
-    return {int(str(size)): _mean(rows, "fwd_ms") for (size,), rows in plain.group_by("batch_size")}
+def _verify_ratio(windows: pl.DataFrame, plain: pl.DataFrame) -> dict[str, float | None]:
+    """Verify over the plain forward, of windows at contexts that both have where all print theirs."""
+    import polars as pl
+
+    both = [windows, plain]
+    if all("seq" in one.columns and len(one) and not one["seq"].null_count() for one in both):
+        context = pl.col("seq") / pl.col("bs")
+        at = [one.select(context).to_series().to_numpy() for one in both]
+        low, high = max(float(one.min()) for one in at), min(float(one.max()) for one in at)
+        both = [one.filter(context.is_between(low, high)) for one in both]
+    verify, step = _mean(both[0], "verify_ms"), _mean(both[1], "fwd_ms")
+    if step is None or verify is None or not step.value or not verify.value:
+        return {}
+    return spans("verify_ratio", quotient(verify, step))
 
 
 def _summary_schema() -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Findings:
             return None
         return advice.published(judge(run.model, run.steps, level.tau), level)
 
-    def routing(self) -> Answer | None:
+    def routing(self, section: Section) -> Answer | None:
         """Expert loads beside the verify ratio, where the model's config is known and the run profiled."""
         from speclog.analysis.moe import experts_of, overlay
 
@@ -122,20 +122,18 @@ class Findings:
         experts, tokens = experts_of(facts), self.pair.candidate.draft_tokens
         if experts is None or not tokens or self.profile.is_empty():
             return None
-        ratios, over = self._verify_ratios()
+        ratios, over = self._verify_ratios(section.bill)
         return advice.routing(plain(overlay(experts, ratios, tokens)), over)
 
-    def _verify_ratios(self) -> tuple[dict[int, Row], str]:
+    def _verify_ratios(self, bill: Sequence[Row]) -> tuple[dict[int, Row], str]:
         """Verify over a plain step's forward; over the whole step where the baseline was not profiled."""
-        known = [row for row in self.summary() if row["kind"] == "spec" and row["verify_ms"]]
-        exact = {row["batch_size"]: row for row in known if row["verify_ratio"]}
+        exact = {row["batch_size"]: row for row in self.summary() if row["verify_ratio"]}
         if exact:
             return exact, "a plain step's forward"
-        whole = {level.batch_size: level for level in self.pair.levels if level.t_base_ms}
         found = {
-            row["batch_size"]: _over_step(row, whole[row["batch_size"]])
-            for row in known
-            if row["batch_size"] in whole
+            row["batch_size"]: {f"verify_ratio{end}": row[f"tokens{end}"] for end in ("", "_lo", "_hi")}
+            for row in bill
+            if row["phase"] == "verify" and row["tokens"]
         }
         return found, "a whole plain step"
 
@@ -220,17 +218,9 @@ class Findings:
 
     def rest(self, section: Section) -> list[Answer]:
         """The other answers, in the order of the page."""
-        answers = [self.draft(), self.published(), self.routing(), advice.pace(self.summary())]
+        answers = [self.draft(), self.published(), self.routing(section), advice.pace(self.summary())]
         answers += [self.starts(), self.profiling()]
         return [answer for answer in answers if answer is not None]
-
-
-def _over_step(row: Row, level: Level) -> Row:
-    """Verify time over a plain step: the interval spans what the ends of both give."""
-    value = row["verify_ms"] / level.t_base_ms
-    ends = (row["verify_ms_lo"], level.t_base_ms_hi), (row["verify_ms_hi"], level.t_base_ms_lo)
-    low, high = (None if top is None or bottom is None else top / bottom for top, bottom in ends)
-    return {"verify_ratio": value, "verify_ratio_lo": low, "verify_ratio_hi": high}
 
 
 def _arm(runs: Iterable[Run]) -> tuple[str, ...]:

@@ -446,3 +446,19 @@ def test_the_cost_that_the_profiler_fitted_itself() -> None:
     assert elsewhere == at_one
     assert fitted_overhead([fit(1, 200, 0.4, "")], 1) is None
     assert fitted_overhead([], None) is None
+
+
+def test_verify_is_held_against_steps_at_the_same_contexts() -> None:
+    """A run that went on to longer contexts had its verify held against steps at short ones."""
+    spec = [profile(seq=c, verify_ms=4.0 + c / 1000, cycle_ms=6.0 + c / 1000) for c in range(200, 4000, 100)]
+    plain = [
+        profile(
+            kind="decode", steps=0, seq=c, fwd_ms=3.0 + c / 4000, cycle_ms=3.1, draft_ms=None, verify_ms=None
+        )
+        for c in range(200, 700, 100)
+    ]
+    found = summary(pl.DataFrame(spec), pl.DataFrame(plain)).row(0, named=True)
+    assert found["verify_ratio"] == pytest.approx(4.4 / 3.1)
+    assert found["verify_ms"] == pytest.approx(4.0 + 2.05, rel=1e-3)
+    far = pl.DataFrame([row | {"seq": row["seq"] + 9000} for row in plain])
+    assert summary(pl.DataFrame(spec), far)["verify_ratio"].to_list() == [None]
