@@ -16,9 +16,15 @@ _SQL = """
 WITH pair AS (
     SELECT unnest(?::VARCHAR[]) AS run_id, unnest(?::VARCHAR[]) AS name, unnest(?::VARCHAR[]) AS live, unnest(?::VARCHAR[]) AS stored
 ),
+entry AS ( -- as view factor_entry, but of any name: no stored run need ever have had what this server has
+    SELECT n.name, coalesce(f.class, 'unclassified') AS class, coalesce(f.how, 'exact') AS how, f.tolerance, f.pick, f.effect, f.otherwise
+    FROM (SELECT DISTINCT name FROM pair) AS n
+    LEFT JOIN factor AS f ON n.name = f.pattern OR (contains(f.pattern, '*') AND n.name GLOB f.pattern)
+    QUALIFY row_number() OVER (PARTITION BY n.name ORDER BY (n.name = f.pattern) DESC, length(f.pattern) DESC, f.place) = 1
+),
 normal AS (
     SELECT p.*, e.* EXCLUDE (name), factor_norm(e.how, e.pick, p.live) AS l_norm, factor_norm(e.how, e.pick, p.stored) AS s_norm
-    FROM pair AS p JOIN factor_entry AS e USING (name)
+    FROM pair AS p JOIN entry AS e USING (name)
 ),
 differing AS (
     SELECT *, factor_differs(how, tolerance, l_norm, s_norm) AS differs FROM normal

@@ -306,10 +306,13 @@ def test_a_lost_variable_is_seen_in_the_manifests(stored: Path, shared: Path, tm
 
     tuned = launched("base-tuned", '"NCCL_PROTO":"LL","HF_HOME":"/a"')
     again = launched("base-again", '"HF_HOME":"/b"')
+    new = launched("base-new", '"NCCL_PROTO":"LL","NCCL_P2P_DISABLE":"1"')
     assert _run("ingest", str(tuned), cwd=tmp_path).returncode == 0
     done = _run("watch", str(again), "--once", cwd=tmp_path)
     assert "margin against base-tuned (batch 1, 8); unfair: env.NCCL_PROTO differs" in done.stderr
     assert "1.00 of the baseline's step unfair" in done.stdout
+    done = _run("watch", str(new), "--once", cwd=tmp_path)
+    assert "unfair: env.NCCL_P2P_DISABLE differs" in done.stderr  # which no stored run ever had
 
 
 def test_a_long_log_is_introduced_by_its_last_server(tmp_path: Path) -> None:
