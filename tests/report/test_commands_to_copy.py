@@ -261,7 +261,7 @@ def speclog(folder: Path, *words: str) -> None:
         "sed -n ", "zcat -- ", "zstdcat -- ", "speclog --store 'a store.duckdb' whatif ",
         *(f"speclog --store 'a store.duckdb' sql \"SELECT {view} " for view in (
             "* FROM break_even", "* FROM level_line", "* FROM phase",
-            "run, round_ms, round_mad_ms, tok_s, n_clean FROM level",
+            "l.run, (p.fit_a_ms + p.fit_c_ms_per_token",
         )),
     ],
 )  # fmt: skip
