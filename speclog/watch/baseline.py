@@ -57,7 +57,8 @@ def named(target: str, vs: str, lock_timeout: float) -> tuple[Baseline, Callable
 
 def fairest_alike(target: str, server: Server, lock_timeout: float) -> Baseline:
     """Of the runs without speculation of a server's model on as many GPUs the one that differs from it in the
-    fewest ways that make a comparison unfair, of several the newest.
+    fewest ways that make a comparison unfair; of several one whose environment is on record, where the
+    server's is, then one that was not profiled, then the newest.
 
     A missing or busy store is no error: a watcher shows the rest.
     """
@@ -70,7 +71,10 @@ def fairest_alike(target: str, server: Server, lock_timeout: float) -> Baseline:
             found = [run_id for (run_id,) in store.rows(_ALIKE, [model.lower(), *sizes])]
             if found:
                 differing, profiled = unlike(store, server, found), store.rows(_PROFILED, [found])
-                ways = {run: (len(names), (run,) in profiled) for run, names in differing.items()}
+                ways = {
+                    run: (len(names), bool(server.manifest) and not _recorded(store, run), (run,) in profiled)
+                    for run, names in differing.items()
+                }
                 return _baseline(store, min(found, key=lambda run: ways[run]), server)
     except SpeclogError as error:
         return Baseline({}, f"no margin: {error}", again=isinstance(error, StoreError))
@@ -88,7 +92,8 @@ def _baseline(store: Store, run_id: str, server: Server | None) -> Baseline:
     for size, *line in rows:
         lines.setdefault(size, []).append(BaselineLine(*line))
     differ = tuple(unlike(store, server, [run_id])[run_id]) if server else ()
-    about = f"margin against {rows[0][1]} (batch {_sizes(list(lines))}); {_fairness(server, differ)}"
+    about = f"margin against {rows[0][1]} (batch {_sizes(list(lines))}); "
+    about += _fairness(server, differ, _recorded(store, run_id))
     return Baseline(lines, about, differ)
 
 
@@ -100,11 +105,18 @@ def _sizes(sizes: list[int]) -> str:
     )
 
 
-def _fairness(server: Server | None, differ: tuple[str, ...]) -> str:
+def _recorded(store: Store, run_id: str) -> bool:
+    """Whether the environment of a stored run is on record, by a manifest or by somebody's word."""
+    return bool(store.rows("SELECT 1 FROM env_scan WHERE run_id = ? LIMIT 1", [run_id]))
+
+
+def _fairness(server: Server | None, differ: tuple[str, ...], recorded: bool) -> str:
     if differ:
         more = f" and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
         return f"unfair: {', '.join(differ[:_NAMED])}{more} {'differ' if len(differ) > 1 else 'differs'}"
     if server is None:
         return "this log shows no server_args, so nothing says that they are alike"
-    known = "arguments and manifest" if server.manifest else "arguments, without a manifest"
-    return f"no difference in {known}; `speclog check` judges the rest"
+    lacking = [who for who, has in (("this log", server.manifest), ("the baseline", recorded)) if not has]
+    known = "arguments and environment" if not lacking else "arguments"
+    unproven = f"; unproven: {' and '.join(lacking)} without a record of the environment" if lacking else ""
+    return f"no difference in {known}{unproven}; `speclog check` judges the rest"

@@ -276,7 +276,10 @@ def stored(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_fairest_baseline_is_taken_not_the_newest(stored: Path, shared: Path) -> None:
     """Against steps without graphs a round was 0.45 of a step: a margin of +1.6 that nothing supports."""
     done = _run("watch", str(shared / "logs/h200-llama8b/eagle3-s5-a2.1.log"), "--once", cwd=stored)
-    assert "margin against base (batch 1, 8); no difference in arguments, without a manifest" in done.stderr
+    assert (
+        "margin against base (batch 1, 8); no difference in arguments; unproven: this log and the"
+        in done.stderr
+    )
     told = [
         float(line.split("tau* ")[1][:4])
         for line in done.stdout.splitlines()
@@ -313,6 +316,16 @@ def test_a_lost_variable_is_seen_in_the_manifests(stored: Path, shared: Path, tm
     assert "1.00 of the baseline's step unfair" in done.stdout
     done = _run("watch", str(new), "--once", cwd=tmp_path)
     assert "unfair: env.NCCL_P2P_DISABLE differs" in done.stderr  # which no stored run ever had
+    same = launched("base-same", '"NCCL_PROTO":"LL","HF_HOME":"/c"')
+    done = _run("watch", str(same), "--once", cwd=tmp_path)
+    assert "no difference in arguments and environment; `speclog check`" in done.stderr
+    later = tmp_path / "later.log"  # no manifest: that nothing differs is not known of it
+    later.write_text((shared / "logs/h200-llama8b/base.log").read_text().replace("2026-11-29", "2026-11-30"))
+    assert _run("ingest", str(later), cwd=tmp_path).returncode == 0
+    done = _run("watch", str(same), "--once", cwd=tmp_path)
+    assert "margin against base-tuned" in done.stderr
+    done = _run("watch", str(same), "--once", cwd=stored)  # whose runs are plain logs
+    assert "no difference in arguments; unproven: the baseline without a record" in done.stderr
 
 
 def test_a_long_log_is_introduced_by_its_last_server(tmp_path: Path) -> None:
