@@ -10,7 +10,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from speclog.formats.values import whole_number
+from speclog.watch import clean
 from speclog.watch.alike import Server
+from speclog.watch.clean import Line
 from speclog.watch.fill import Fill
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class State:
     _bonus: float = 0.0  # tokens that an accept length counts twice
     _fills: dict[str, Fill] = field(default_factory=dict)
     _prefills: dict[str, int] = field(default_factory=dict)
-    _previous: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    _previous: dict[str, Line] = field(default_factory=dict)
     _copies: dict[int | None, tuple[int | None, ...]] = field(default_factory=dict)
 
     @property
@@ -190,8 +192,12 @@ class State:
         said = fields.get("token")
         token = said if isinstance(said, int) else None
         context = token / size - self.rounds * tau / 2 if token is not None and size else None
-        left_out = self._left_out(
-            rank, size, token, round_ms, lacking=bool(self.speculative and accept is None)
+        line = Line(
+            size, token, None if self.speculative and accept is None else tau, float(speed), self.rounds,
+            bool(self.speculative), record.prefix.number("PP") is not None,
+        )  # fmt: skip
+        left_out = clean.left_out(
+            line, self._previous.get(rank), warmup=self._warmup, prefills=self._prefills.get(rank, 0)
         )
         fill = self._fills.setdefault(rank, Fill())
         kind = {"eager": fields.get("graph") is False, "mixed": size > 1 and fill.decode()}
@@ -200,31 +206,11 @@ class State:
             fields.get("queue_req"), left_out, self._tau_star(size, context, round_ms, left_out, kind),
             record.prefix.number("DP"),
         )  # fmt: skip
-        self._previous[rank] = (size, token)
+        self._previous[rank] = line
         self._prefills[rank] = 0
         self.seen += 1
         self.windows.append(window)
         return window
-
-    def _left_out(
-        self, rank: str, size: int, token: int | None, round_ms: float | None, *, lacking: bool
-    ) -> str | None:
-        """Why a window is not clean (design of view ``decode_window``), None when it is."""
-        if self._warmup:
-            return "warmup"
-        if rank not in self._previous:
-            return "first"
-        if self._prefills.get(rank):
-            return "prefill"
-        if size <= 0 or (token is not None and token <= 0):
-            return "empty"
-        previous_size, previous_token = self._previous[rank]
-        fewer = token is not None and previous_token is not None and token < previous_token
-        if size != previous_size or fewer:
-            return "batch changed"
-        if lacking:
-            return "no accept length"
-        return None if round_ms is not None else "no throughput"
 
     def _tau_star(
         self,

@@ -27,9 +27,10 @@ def messy(seed: int, *, speculative: bool) -> list[dict[str, Any]]:
     rows = []
     for batch_size, count in ((1, 37), (8, 12), (4, 3), (5, 1), (int(rng.integers(16, 20)), 9)):
         for place in range(count):
-            context = float(rng.choice([150, 300, 450])) + 37 * (place % 5)
-            if batch_size == 1 and place % 9 == 8:
-                context += 4000
+            if place % 10 == 0:  # another request; in between each rank's tokens grow as decoding makes them
+                far = 4000 if batch_size == 1 and place == 20 else 0
+                begun = float(rng.choice([150, 300, 450])) + far
+            context = begun + 20 * (place % 10)
             noise = 1 + 0.01 * rng.standard_normal() + (0.5 if rng.random() < 0.08 else 0)
             t = (4 + 3 * speculative + 0.002 * context) * noise
             near = max(1.0, tau + 0.05 * rng.standard_normal() * speculative)
@@ -75,7 +76,7 @@ def test_sql_and_python_are_one_estimator(new_store: Make) -> None:
 
 def noisy(rng: np.random.Generator, a: float, c: float, n: int, r: float, tau: float) -> list[dict[str, Any]]:
     """A run whose round times and accept lengths scatter by 1 and 3 % with lag-1 correlation r."""
-    context = 170.0 + np.arange(n) % 9 * 50
+    context = 170.0 + np.arange(n) % 9 * 40
     waves = np.zeros((2, n))
     step = rng.standard_normal((2, n))
     waves[:, 0] = step[:, 0]

@@ -77,7 +77,8 @@ def test_the_naive_ratio_is_of_equal_ranks(new_store: Make) -> None:
 
 @pytest.mark.parametrize("rank", ["pp_rank", "tp_rank"])
 def test_ranks_that_print_the_same_step_count_once(new_store: Make, rank: str) -> None:
-    rows = [row | {rank: number} for row in line(5.0, 0.0, CONTEXTS) for number in (0, 1)]
+    contexts = [200 + ROUNDS * step for step in range(20)]
+    rows = [row | {rank: number} for row in line(5.0, 0.0, contexts) for number in (0, 1)]
     level = one(new_store(frames("base", rows, speculative=False)), "SELECT * FROM level")
     assert level["n_clean"] <= 20
     assert level["tok_s"] == pytest.approx(200.0)
@@ -94,7 +95,7 @@ def test_windows_without_graph_are_never_averaged_in(new_store: Make) -> None:
 
 
 def test_a_long_prompt_among_short_ones_is_a_part_of_its_own(new_store: Make) -> None:
-    rows = line(4.0, 0.001, CONTEXTS) + line(40.0, 0.001, [4100, 4140, 4180])[1:]
+    rows = line(4.0, 0.001, CONTEXTS) + line(40.0, 0.001, [4100, 4140, 4180])
     level = one(new_store(frames("base", rows, speculative=False)), "SELECT * FROM level")
     assert (level["parts"], level["n_clean"], level["n_part"]) == (2, 23, 20)
     assert level["fit_a_ms"] == pytest.approx(4.0, abs=1e-6)

@@ -22,20 +22,25 @@ VIEWS = {
 }
 
 
-def _arm(name: str, *, speculative: bool) -> dict[str, pl.DataFrame]:
-    """Two batch sizes, bands of context, outliers, eager windows, two DP ranks and pipeline ranks."""
+def _arm(name: str, *, speculative: bool, pipeline: bool = True) -> dict[str, pl.DataFrame]:
+    """Two batch sizes, bands of context, outliers, eager windows, two DP ranks and pipeline ranks.
+
+    In a pipeline the tokens of a rank grow by just what it generates.
+    """
     tau = 2.4 if speculative else 1.0
+    step = 20 * tau if pipeline else 11
     rows: list[dict[str, Any]] = []
     for size in (1, 4):
         for place in range(70):
-            context = 200 + 11 * place + (5000 if place >= 50 else 0)
+            context = 200 + step * place + (5000 if place >= 50 else 0)
             off = 1.4 if place % 13 == 7 else 1 + 0.001 * (place % 5)
             more = {"graph": place % 9 != 4, "dp_rank": place % 2, "queue_req": place % 3 == 0}
             rows.append(
                 window(size, context, (6 + 0.002 * context) * off * (1.5 if speculative else 1), tau, **more)
             )
-            rows.append(rows[-1] | {"pp_rank": 1})
-    rows = [{"pp_rank": 0} | row for row in with_starts(rows)]
+            if pipeline:
+                rows.append(rows[-1] | {"pp_rank": 1})
+    rows = [({"pp_rank": 0} if pipeline else {}) | row for row in with_starts(rows)]
     made = frames(name, rows, speculative=speculative)
     if not speculative:
         made["raw_decode_window"] = made["raw_decode_window"].with_columns(
@@ -84,8 +89,9 @@ def test_kept_levels_are_what_is_read(pair: Store) -> None:
     ],
 )
 def test_an_annotation_that_changes_the_windows_is_not_answered_from_old_sums(
-    pair: Store, key: str, value: str, column: str, wanted: float
+    new_store: Make, key: str, value: str, column: str, wanted: float
 ) -> None:
+    pair = new_store(*(_arm(name, speculative=name == "spec", pipeline=False) for name in ("spec", "plain")))
     part = "run_id = 'id-spec' AND batch_size = 1 AND band = 1 AND NOT eager"
     sql = f"SELECT {column} FROM level_line WHERE {part}"
     before = pair.rows(sql)[0][0]

@@ -155,7 +155,7 @@ class Made:
                     {
                         "source_index": 0, "line_no": 20 + len(rows), "ts": self.started,
                         "running_req": batch,
-                        "token": int(batch * (200 + 30 * place * (20 / self.windows))), "token_usage": 0.1,
+                        "token": int(batch * (200 + min(40, 600 / self.windows) * place)), "token_usage": 0.1,
                         "accept_len": tau if self.speculative else None,
                         "accept_len_raw": tau if self.speculative else None, "graph": self.graph,
                         "gen_tok_s": batch * tau / round_ms * 1000, "queue_req": self.queue,

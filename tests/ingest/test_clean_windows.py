@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from sglang_lines import decode, prefill, start
 
 from speclog.ingest.api import ingest_paths
+from speclog.watch.run import feed
+from speclog.watch.state import State
 
 Rows = Callable[..., list[tuple[object, ...]]]
 
@@ -33,6 +36,48 @@ def test_fewer_tokens_are_another_batch_also_without_a_prefill(
     tokens = (900, 940, 300, 340, 340, 380)
     lines = [decode(1 + i, token=token) for i, token in enumerate(tokens)]
     assert excluded(tmp_path, store, rows, *lines) == ["first", None, "batch changed", None, None, None]
+
+
+def of_tokens(*tokens: int, req: int = 1, rank: str = "") -> list[str]:
+    return [decode(1 + i, req=req, rank=rank, token=token) for i, token in enumerate(tokens)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (of_tokens(240, 280, 320), None),
+        (of_tokens(240, 280, 440), "other requests"),  # idle, then a longer request
+        (of_tokens(1000, 1320, 1640, req=8), None),
+        (of_tokens(1000, 1320, 1960, req=8), "other requests"),
+        (
+            of_tokens(1000, 1320, 1400, req=8),
+            None,
+        ),  # one ended: the rounds were those of eight
+        (of_tokens(1280, 1344, 1408), None),  # a page of 64 more
+        (of_tokens(1280, 1344, 1344), None),  # the page was not full
+        (of_tokens(1280, 1344, 1536), "other requests"),
+        (of_tokens(540, 700, 860, rank=" PP0 TP0"), "other requests"),  # four micro-batches of one request
+        (
+            of_tokens(22404, 27404, 29964, req=126, rank=" PP0 TP0"),
+            "other requests",
+        ),  # 64 are left
+        (of_tokens(540, 580, 620, rank=" PP0 TP0"), None),
+    ],
+)
+def test_tokens_grow_by_what_the_batch_generated(
+    tmp_path: Path, store: str, rows: Rows, lines: list[str], why: str | None
+) -> None:
+    assert excluded(tmp_path, store, rows, *lines)[-1] == why
+    state = State()
+    feed(state, [start(), *lines])
+    assert state.windows[-1].left_out == why
+
+
+def test_two_servers_in_one_stream_are_no_batch(tmp_path: Path, store: str, rows: Rows) -> None:
+    """Lines without a tag, of two servers with a request each: what grows is not one batch."""
+    lines = of_tokens(500, 2000, 540, 2040, 580, 2080)
+    found = excluded(tmp_path, store, rows, *lines)
+    assert found == ["first", *["other requests", "batch changed"] * 2, "other requests"]
 
 
 def test_each_rank_has_its_own_batch(tmp_path: Path, store: str, rows: Rows) -> None:

@@ -86,8 +86,8 @@ def test_bytes_that_are_no_text_do_not_stop_it(tmp_path: Path) -> None:
 
 
 def test_margin_is_the_formula_and_only_where_the_baseline_was_measured() -> None:
-    state = State(BASE)
-    feed(state, [ARGS, PREFILL, decode(1), decode(2), decode(3), decode(4, token=9000)])
+    state = State(Baseline({1: [BaselineLine("base", 10.0, 0.001, 500, 1000)]}))
+    feed(state, [ARGS, PREFILL, decode(1), decode(2), decode(3), decode(4, token=1080)])
     first, second, third, far = state.windows
     assert first.left_out == "first"
     assert second.left_out is None
@@ -95,7 +95,10 @@ def test_margin_is_the_formula_and_only_where_the_baseline_was_measured() -> Non
     assert second.context == pytest.approx(960)  # 1000 - 40 * 2 / 2
     assert third.tau_star == pytest.approx(20.0 / 10.96)
     assert third.margin_tokens == pytest.approx(2.0 - 20.0 / 10.96)
-    assert far.margin_tokens is None  # 8,960 tokens: beyond what the baseline measured
+    assert (far.left_out, far.margin_tokens) == (
+        None,
+        None,
+    )  # at 1,040 tokens nothing was measured
 
 
 def test_windows_with_a_prefill_or_another_batch_size_do_not_count() -> None:
