@@ -203,7 +203,7 @@ def test_answers_carry_their_intervals(store: str) -> None:
         assert chained == pytest.approx(theory.accept_length(need["survival"]) / speedup, rel=1e-4)
     assert "×0.820 (0.816 to 0.824), within-run" in said["draft"]["text"]
     assert "Measured: 2.125 to 2.131, within-run; published without an interval." in said["published"]["text"]
-    assert "verify takes ×1.79 (1.78 to 1.80, within-run)" in said["experts"]["text"]
+    assert "verify takes ×1.792 (1.782 to 1.801, within-run)" in said["experts"]["text"]
     (host,) = said["host"]["rows"]
     assert host["host_share_lo"] < host["host_share"] < host["host_share_hi"]
     (adjusted,) = said["adjusted"]["rows"]
