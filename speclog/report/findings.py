@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from speclog.report import advice, rows
 from speclog.report.charts import concurrency, steps
 from speclog.report.kin import Kin
-from speclog.report.model import Absent, Answer, Chart, Level, Pair, Row, Run, Section
+from speclog.report.model import Absent, Answer, Chart, Level, Pair, Row, Run, Section, arm_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,7 @@ class Findings:
         measured = [
             (runs[-1], level, proven)
             for runs, proven in self._others().values()
-            for level in self._levels(self.sides.side(_arm(runs)))[:1]
+            for level in self._levels(self.sides.side(arm_of(runs)))[:1]
         ]
         chart = steps.chart(self.pair, section.steps, measured)
         return chart, advice.better_steps(self.pair, section.steps, measured)
@@ -64,7 +64,7 @@ class Findings:
         """The speedup of other draft steps (`analysis.whatif.best_steps`)."""
         from speclog.analysis.whatif import best_steps
 
-        others = {count: self.sides.side(_arm(runs)) for count, (runs, _) in self._others().items()}
+        others = {count: self.sides.side(arm_of(runs)) for count, (runs, _) in self._others().items()}
         return best_steps(self.profile, self.candidate, self.baseline, others=others, extra_steps=extra_steps)
 
     def _others(self) -> dict[int, tuple[list[Run], bool]]:
@@ -206,7 +206,7 @@ class Findings:
         level = self.pair.main_level
         groups = [self.kin.repeats(run) for run in (self.pair.candidate, self.pair.baseline)]
         pairs = [
-            (self.sides.side(_arm([first])), self.sides.side(_arm([second])))
+            (self.sides.side(arm_of([first])), self.sides.side(arm_of([second])))
             for group in groups
             for first, second in combinations(group, 2)
         ]
@@ -221,10 +221,6 @@ class Findings:
         answers = [self.draft(), self.published(), self.routing(section), advice.pace(self.summary())]
         answers += [self.starts(), self.profiling()]
         return [answer for answer in answers if answer is not None]
-
-
-def _arm(runs: Iterable[Run]) -> tuple[str, ...]:
-    return tuple(run.run_id for run in runs)
 
 
 def pooled(pair: Pair, kin: Kin) -> Pair:

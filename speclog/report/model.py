@@ -6,6 +6,7 @@ value that is not known is None and must be printed as unknown, never as a numbe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,11 @@ class Factor:
         return "confounder" if self.matters else "differs, does not matter"
 
 
+def arm_of(runs: Iterable[Run]) -> tuple[str, ...]:
+    """One side of a pair by run_ids: a run and its repeats."""
+    return tuple(run.run_id for run in runs)
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A candidate against one baseline: the verdict, why, and (when computed) the levels.
@@ -185,8 +191,10 @@ class Pair:
     @property
     def arms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The run_ids of both sides, each with its repeats."""
-        mine, theirs = (self.candidate, *self.candidate_repeats), (self.baseline, *self.baseline_repeats)
-        return tuple(run.run_id for run in mine), tuple(run.run_id for run in theirs)
+        return (
+            arm_of([self.candidate, *self.candidate_repeats]),
+            arm_of([self.baseline, *self.baseline_repeats]),
+        )
 
     @property
     def key(self) -> str:

@@ -187,23 +187,27 @@ class State:
         if self.speculative is None and accept is not None:
             self.speculative = True
         rank = record.prefix.rank
-        known = speed > 0 and size > 0 and not (self.speculative and accept is None)
-        round_ms = size * tau / speed * 1000 if known else None
+        lacking = bool(self.speculative and accept is None)
+        round_ms = size * tau / speed * 1000 if speed > 0 and size > 0 and not lacking else None
         said = fields.get("token")
         token = said if isinstance(said, int) else None
         context = token / size - self.rounds * tau / 2 if token is not None and size else None
         line = Line(
-            size, token, None if self.speculative and accept is None else tau, float(speed), self.rounds,
+            size, token, None if lacking else tau, float(speed), self.rounds,
             bool(self.speculative), record.prefix.number("PP") is not None,
         )  # fmt: skip
         left_out = clean.left_out(
             line, self._previous.get(rank), warmup=self._warmup, prefills=self._prefills.get(rank, 0)
         )
         fill = self._fills.setdefault(rank, Fill())
-        kind = {"eager": fields.get("graph") is False, "mixed": size > 1 and fill.decode()}
+        eager, mixed = fields.get("graph") is False, size > 1 and fill.decode()
+        tau_star = None
+        if context is not None and round_ms is not None and left_out is None:
+            step_ms = self.baseline.step_ms(size, context, eager=eager, mixed=mixed)
+            tau_star = round_ms / step_ms if step_ms else None
         window = Window(
             record.prefix.ts, size, float(speed), tau, accept is not None, round_ms, context,
-            fields.get("queue_req"), left_out, self._tau_star(size, context, round_ms, left_out, kind),
+            fields.get("queue_req"), left_out, tau_star,
             record.prefix.number("DP"),
         )  # fmt: skip
         self._previous[rank] = line
@@ -211,19 +215,6 @@ class State:
         self.seen += 1
         self.windows.append(window)
         return window
-
-    def _tau_star(
-        self,
-        size: int,
-        context: float | None,
-        round_ms: float | None,
-        left_out: str | None,
-        kind: Mapping[str, bool],
-    ) -> float | None:
-        if context is None or round_ms is None or left_out:
-            return None
-        step_ms = self.baseline.step_ms(size, context, eager=kind["eager"], mixed=kind["mixed"])
-        return round_ms / step_ms if step_ms else None
 
     def clean(self, batch_size: int, last: int = 20) -> list[Window]:
         """The last clean windows at a batch size."""

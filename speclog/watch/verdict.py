@@ -8,9 +8,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 _FEWEST = 5  # windows, before anything is said
-_SHORTEST = (
-    1 / 1.05
-)  # of a plain step: a round below it is none of the same experiment (view impossible_pair)
+_SHORTEST = 1 / 1.05  # of a plain step: a shorter round is of another experiment (view impossible_pair)
 _STARTS = 0.02  # two starts of one server differ by about one per cent, which no window of one start knows
 _REACH = 2.0  # standard errors
 
@@ -24,7 +22,7 @@ def verdict(margins: Sequence[float], tau_stars: Sequence[float], *, unfair: boo
     if not margins:
         return "unknown"
     middle = f"{median(margins):+.2f}"
-    if median(tau_stars) < _SHORTEST:
+    if impossible(median(tau_stars)):
         return f"impossible ({median(tau_stars):.2f} of a step)"
     if unfair:
         return f"{middle} unfair"
