@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class BatchReader:
     """Reads batch lines out of blocks; remembers the layouts it has met (safe to share among threads)."""
 
     layouts: list[Layout] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
 
     def read(self, block: Block, into: Batches, texts: TextReader) -> tuple[Places, Lines]:
         """Read a block's batch lines; all others, in order: places in the block, lines.
@@ -59,36 +61,38 @@ class BatchReader:
         A batch line that lacks a required field (it was cut short) is among the others; so is noise.
         """
         rest = np.arange(block.height)
-        for layout in list(self.layouts):
+        tried = list(self.layouts)
+        for layout in tried:
             rest = _take(layout, block, rest, into)
         if len(rest) > _FEW:
-            rest = self._look_ahead(block, rest, texts, into)
+            rest = self._look_ahead(block, rest, texts, into, tried)
         others = texts.read(block, rest)
         maybe = np.flatnonzero(others.which(_may_be_batch)).tolist()
         if maybe:
-            left = self._read_singly(block, rest, others, maybe, into)
+            left = self._read_singly(block, rest, others, maybe, into, tried)
             others = others.only(np.isin(rest, left))
             rest = left
         return rest, others
 
-    def _look_ahead(self, block: Block, rest: Places, texts: TextReader, into: Batches) -> Places:
+    def _look_ahead(
+        self, block: Block, rest: Places, texts: TextReader, into: Batches, tried: list[Layout]
+    ) -> Places:
         """Learn from some of very many lines: what has their layouts need not be looked at singly."""
         known = -1
-        while len(rest) > _FEW and len(self.layouts) > known:
-            known = len(self.layouts)
+        while len(rest) > _FEW and len(tried) > known:
+            known = len(tried)
             for row in rest[:: len(rest) // _SAMPLE].tolist():
                 line = block.text(row)
                 kind = kind_in(line)
                 if kind is not None and not texts.is_noise(line):
-                    left = dict.fromkeys(rest.tolist())
-                    self._learn(block, left, line, kind, into)
-                    rest = np.fromiter(left, np.int64, len(left))
-                if len(self.layouts) > known:
-                    break
+                    layout = self._layout_of(line, kind, tried)
+                    if layout is not None:
+                        rest = _take(layout, block, rest, into)
+                        break
         return rest
 
     def _read_singly(
-        self, block: Block, rest: Places, others: Lines, maybe: list[int], into: Batches
+        self, block: Block, rest: Places, others: Lines, maybe: list[int], into: Batches, tried: list[Layout]
     ) -> Places:
         """Learn from the lines ``maybe`` among others, and let the engine read what no layout does."""
         rows = rest.tolist()
@@ -98,7 +102,9 @@ class BatchReader:
             kind = kind_in(line)
             if kind is None or not text.batch or rows[i] not in left:
                 continue  # rows not left: a layout learnt meanwhile has read them
-            self._learn(block, left, line, kind, into)
+            layout = self._layout_of(line, kind, tried)
+            if layout is not None:
+                left = dict.fromkeys(_take(layout, block, _places(left), into).tolist())
             if rows[i] not in left:
                 continue
             row = engine_row(int(others.numbers[i]), line, kind)
@@ -107,17 +113,28 @@ class BatchReader:
                 continue
             into.slow.setdefault(kind.table, []).append(row)
             del left[rows[i]]
-        return np.fromiter(left, np.int64, len(left))
+        return _places(left)
 
-    def _learn(self, block: Block, left: dict[int, None], line: str, kind: Kind, into: Batches) -> None:
-        layout = learn(line, kind) if len(self.layouts) < _MAX_LAYOUTS else None
-        if layout is None or any(layout.key == known.key for known in self.layouts):
-            return
-        self.layouts.append(layout)
-        rest = np.fromiter(left, np.int64, len(left))
-        kept = dict.fromkeys(_take(layout, block, rest, into).tolist())
-        left.clear()
-        left.update(kept)
+    def _layout_of(self, line: str, kind: Kind, tried: list[Layout]) -> Layout | None:
+        """The layout of a line, if its block was not read by it yet; from now on it is among the ``tried``.
+
+        It may be known by now: another thread learnt it of another block.
+        """
+        found = learn(line, kind) if len(tried) < _MAX_LAYOUTS else None
+        if found is None or any(found.key == layout.key for layout in tried):
+            return None
+        with self._lock:
+            known = next((layout for layout in self.layouts if layout.key == found.key), None)
+            if known is None and len(self.layouts) >= _MAX_LAYOUTS:
+                return None
+            if known is None:
+                self.layouts.append(found)
+        tried.append(known or found)
+        return tried[-1]
+
+
+def _places(rows: dict[int, None]) -> Places:
+    return np.fromiter(rows, np.int64, len(rows))
 
 
 def _may_be_batch(said: Said) -> bool:
