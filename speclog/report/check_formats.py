@@ -21,9 +21,12 @@ def regression_text(row: Row) -> str:
     what = "its baseline" if row["against"] == "baseline" else "before"
     span = numbers.percent_between(row["low"], row["high"])
     since = f"; since then changed: {', '.join(row['since'])}" if row["since"] else ""
+    more = ", ".join(row["candidate_names"][1:])
+    who = f"with its repeats ({more}) " if more else ""
+    where = f"batch {row['batch_size']}, context {numbers.fixed(row['context'], 0)}"
     return (
-        f"{_standing(row)} {what} ({', '.join(row['run_names'])}) at batch {row['batch_size']}, context "
-        f"{numbers.fixed(row['context'], 0)}: {numbers.percent(row['ratio'])} ({span}, {row['kind']}){since}"
+        f"{who}{_standing(row)} {what} ({', '.join(row['run_names'])}) at {where}: "
+        f"{numbers.percent(row['ratio'])} ({span}, {row['kind']}){since}"
     )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from speclog.report.model import Row
+from speclog.report.model import Row, arm_of
 
 if TYPE_CHECKING:
     from speclog.analysis.design import Records
     from speclog.analysis.regression import Change
     from speclog.analysis.side import Side
     from speclog.report.check import Checked
+    from speclog.report.model import Run
     from speclog.store import Store
 
 MOST = 4
@@ -49,29 +50,43 @@ def regressions(
 ) -> dict[str, list[Row]]:
     """By candidate: a row a batch size against its baseline, and one against the earlier runs.
 
-    ``repeats``: by candidate, its baseline and that one's repeats (run_ids), which are pooled.
+    ``repeats``: by candidate, its baseline and that one's repeats (run_ids). Against a baseline both sides
+    are pooled with their repeats, as in a report; against earlier runs a candidate stands alone, for it may
+    be the start that became slower.
 
-    Keys: ``against`` ('baseline' or 'earlier'), ``run_names``, ``batch_size``, ``context``, ``ratio``,
-    ``low``, ``high``, ``kind``, ``regressed``, ``since`` (factors that changed), ``why_not``.
+    Keys: ``against`` ('baseline' or 'earlier'), ``candidate_names`` (whose windows are pooled),
+    ``run_names``, ``batch_size``, ``context``, ``ratio``, ``low``, ``high``, ``kind``, ``regressed``,
+    ``since`` (factors that changed), ``why_not``.
     """
     from speclog.analysis import design
+    from speclog.report import rows
+    from speclog.report.kin import Kin
 
-    windows = _Windows(store)
+    windows, runs = _Windows(store), rows.runs(store)
+    kin = Kin(store, runs, [runs[one.candidate] for one in found if one.effective_verdict == "fair"])
     known = {one.candidate: _candidates(store, one.candidate, before) for one in found}
-    records = design.load(store, [run_id for one, runs in known.items() for run_id in (one, *runs)])
+    records = design.load(store, [run_id for one, others in known.items() for run_id in (one, *others)])
     return {
         one.candidate: [
-            *_against_baseline(windows, one, repeats.get(one.candidate) or [one.baseline]),
+            *_against_baseline(
+                windows,
+                one,
+                kin.repeats(runs[one.candidate]),
+                [runs[run_id] for run_id in repeats.get(one.candidate) or [one.baseline]],
+            ),
             *_against_earlier(windows, *_earlier(records, one, known[one.candidate], before), one, threshold),
         ]
         for one in found
     }
 
 
-def _row(against: str, run_names: Sequence[str], change: Change, since: Sequence[str] = ()) -> Row:
+def _row(
+    against: str, names: Sequence[str], run_names: Sequence[str], change: Change, since: Sequence[str] = ()
+) -> Row:
     ratio = asdict(change.ratio) if change.ratio else {"value": None, "low": None, "high": None, "kind": None}
     return {
         "against": against,
+        "candidate_names": list(names),
         "run_names": list(run_names),
         "batch_size": change.batch_size,
         "context": change.context,
@@ -83,15 +98,19 @@ def _row(against: str, run_names: Sequence[str], change: Change, since: Sequence
     }
 
 
-def _against_baseline(windows: _Windows, one: Checked, baselines: Sequence[str]) -> list[Row]:
+def _against_baseline(
+    windows: _Windows, one: Checked, candidates: Sequence[Run], baselines: Sequence[Run]
+) -> list[Row]:
     """A fair comparison that is lost beyond its interval; an unfair or unproven one has no number."""
     from speclog.analysis.regression import Change, changes
 
+    sides = candidates[:MOST], baselines[:MOST]
+    mine, theirs = ([run.name for run in side] for side in sides)
     if one.effective_verdict != "fair":
         why = f"the comparison is {one.effective_verdict}: its number is no result"
-        return [_row("baseline", [one.baseline_name], Change(None, why_not=why))]
-    sides = windows.side([one.candidate]), windows.side(baselines[:MOST])
-    return [_row("baseline", [one.baseline_name], change) for change in changes(*sides, threshold=0.0)]
+        return [_row("baseline", mine, theirs, Change(None, why_not=why))]
+    found = changes(*(windows.side(arm_of(side)) for side in sides), threshold=0.0)
+    return [_row("baseline", mine, theirs, change) for change in found]
 
 
 def _against_earlier(
@@ -99,11 +118,12 @@ def _against_earlier(
 ) -> list[Row]:
     from speclog.analysis import regression
 
+    mine = [one.candidate_name]
     if why:
-        return [_row("earlier", [], regression.Change(None, why_not=why))]
+        return [_row("earlier", mine, [], regression.Change(None, why_not=why))]
     sides = windows.side([one.candidate]), windows.side(list(names)[:MOST])
     found = regression.changes(*sides, threshold=threshold)
-    return [_row("earlier", list(names.values())[:MOST], change, since) for change in found]
+    return [_row("earlier", mine, list(names.values())[:MOST], change, since) for change in found]
 
 
 def _earlier(

@@ -39,19 +39,38 @@ def rows(found: Checked, against: str) -> list[dict[str, object]]:
 
 def test_slower_than_a_fair_baseline_is_a_regression(store_of: Stores) -> None:
     slow = candidate("slow", round_ms=12.0)
-    store = store_of(BASE, FAST, slow)
-    lost = one(store, slow)
+    lost = one(store_of(BASE, slow), slow)
     (row,) = rows(lost, "baseline")
     assert lost.verdict == "fair"
     assert lost.failed == ["regression"]
     assert row["ratio"] == pytest.approx(2.1 * 4.8 / 12, rel=0.01)
     assert row["regressed"]
     assert row["high"] < 1  # type: ignore[operator]
+    store = store_of(BASE, FAST)
     won = one(store, FAST)
     assert won.failed == []
     assert not rows(won, "baseline")[0]["regressed"]
     assert won.regressions is not None
     assert one(store, FAST, fail_on=["unfair"]).regressions is None
+
+
+def test_what_one_start_of_several_loses_by_is_no_regression(store_of: Stores) -> None:
+    """Two starts of one server differ by more than either's interval knows; their mean is level."""
+    level = 2.1 * 4.8
+    first, second = (candidate(name, round_ms=level * off) for name, off in (("a", 0.996), ("b", 1.004)))
+    base = [baseline(f"base-{name}", round_ms=4.8 * off) for name, off in (("a", 0.998), ("b", 1.002))]
+    store = store_of(*base, first, second)
+    for run, other in ((first, "b"), (second, "a")):
+        found = one(store, run)
+        (row,) = rows(found, "baseline")
+        assert (row["candidate_names"], row["kind"]) == ([run.name, other], "between-run")
+        assert sorted(row["run_names"]) == ["base-a", "base-b"]  # type: ignore[call-overload]
+        assert row["ratio"] == pytest.approx(1, abs=0.002)
+        assert found.failed == []
+        text = check_formats.regression_text(row)
+        assert text.startswith(f"with its repeats ({other}) level with its baseline (base-")
+    alone = store_of(base[0], second)
+    assert one(alone, second).failed == ["regression"]  # what nobody repeated has only its own interval
 
 
 def test_an_unfair_comparison_has_no_number_to_regress(store_of: Stores) -> None:
