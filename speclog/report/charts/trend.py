@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from math import hypot
+from math import hypot, sqrt
 from typing import Any
 
 from speclog.report import numbers
@@ -19,12 +20,11 @@ COLUMNS = (
 NOTABLE = 0.02
 """Relative difference below which nothing is called a change."""
 SURE = 4.0
-"""...and it must exceed this many standard errors of the two rounds: the steps are looked for..."""
-SCATTER = 8.5
-"""...and this many lower quartiles of the differences between starts whose records say the same: four
-standard deviations of a start if they are normal. A quartile, so that unrecorded steps do not raise it."""
-REPEATS = 3
-"""Fewer such differences say nothing about what starts differ by."""
+"""...and it must exceed this many standard errors of the two rounds, and deviations between starts."""
+STARTS = 0.01
+"""What two starts of one server differ by, relatively: a standard deviation, until a history says more."""
+WORTH = 4
+"""So many differences between starts of a history count as much as that: few alone may agree by chance."""
 
 
 def chart(number: int, about: tuple[str, str, str, int], points: Sequence[Row]) -> Chart | Absent:
@@ -53,8 +53,10 @@ def chart(number: int, about: tuple[str, str, str, int], points: Sequence[Row]) 
     note = (
         f"A step is marked where a round differs from the one before by more than {100 * NOTABLE:.0f} %, by "
         f"{SURE:.0f} standard errors of the two (whiskers: two; from the spread of clean windows, two "
-        f"windows counted as one) and by what starts with the same records differ by{_known(points)}. Its "
-        "name is what the two runs' records say changed, and nothing when they say nothing."
+        f"windows counted as one) and by {SURE:.0f} times what starts differ by: "
+        f"{100 * scatter(points).deviation:.1f} %, from {100 * STARTS:.0f} % a start and what those with "
+        "the same records show; its interval counts that, too. Its name is what the two runs' records say "
+        "changed, and nothing when they say nothing."
     )
     return Chart(
         rows.name,
@@ -71,31 +73,58 @@ def change_points(points: Sequence[Row]) -> list[float | None]:
     """For each run the relative step of its round from the run before where that is a change, else None.
 
     ``points`` are rows of round_ms, round_mad_ms, n_clean and changed, in order of start. What a step must
-    exceed comes from the two runs and from starts that record the same, never from the steps: a history of
-    three runs that goes up and back has two steps.
+    exceed comes from the two runs and from starts that record the same, never from the step itself: a history
+    of three runs that goes up and back has two steps.
     """
-    usual = _scatter(points)
-    found: list[float | None] = [None]
-    for before, after in pairwise(points):
-        move = after["round_ms"] / before["round_ms"] - 1
-        error = hypot(spread.error(before), spread.error(after) * after["round_ms"] / before["round_ms"])
-        found.append(move if abs(move) > max(NOTABLE, SURE * error, usual or 0.0) else None)
+    usual = scatter(points)
+    return [None, *(_step(before, after, usual) for before, after in pairwise(points))]
+
+
+def _step(before: Row, after: Row, usual: Scatter) -> float | None:
+    """The relative step of a round from one run to another; None where it is none."""
+    move = _move(before, after)
+    error = hypot(spread.error(before), spread.error(after) * after["round_ms"] / before["round_ms"])
+    others = usual if after["changed"] else usual.without(move)
+    return move if abs(move) > max(NOTABLE, SURE * error, SURE * others.deviation) else None
+
+
+def _move(before: Row, after: Row) -> float:
+    move: float = after["round_ms"] / before["round_ms"] - 1
+    return move
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """What two starts differ by, relatively: from ``n`` differences with this sum of squares.
+
+    `STARTS` says it of two starts, and is worth `WORTH` differences.
+    """
+
+    n: int = WORTH
+    squares: float = 2 * WORTH * STARTS**2
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of a difference."""
+        return sqrt(self.squares / self.n)
+
+    def usual(self, moves: Sequence[float]) -> list[float]:
+        """Of differences those that are not beyond it."""
+        return [move for move in moves if abs(move) <= SURE * self.deviation]
+
+    def without(self, move: float) -> Scatter:
+        """What the other differences say."""
+        return Scatter(self.n - 1, self.squares - move**2) if self.usual([move]) and self.n > WORTH else self
+
+
+def scatter(points: Sequence[Row]) -> Scatter:
+    """What two starts of a history differ by: neighbours that record the same say so, less the steps."""
+    same = [_move(before, after) for before, after in pairwise(points) if not after["changed"]]
+    found, usual = Scatter(), list[float]()
+    while len(more := found.usual(same)) > len(usual):  # the wider the scatter, the fewer are steps
+        usual = more
+        found = Scatter(WORTH + len(usual), Scatter().squares + sum(move**2 for move in usual))
     return found
-
-
-def _scatter(points: Sequence[Row]) -> float | None:
-    """What starts that record the same may differ by; None where too few say so."""
-    same = sorted(
-        abs(after["round_ms"] / before["round_ms"] - 1)
-        for before, after in pairwise(points)
-        if not after.get("changed")
-    )
-    return SCATTER * same[len(same) // 4] if len(same) >= REPEATS else None
-
-
-def _known(points: Sequence[Row]) -> str:
-    usual = _scatter(points)
-    return f" ({100 * usual:.1f} %)" if usual is not None else " (too few of them here)"
 
 
 def name(changed: Sequence[str], limit: int = 4) -> str:
@@ -113,19 +142,15 @@ def _answer(listed: Sequence[Row]) -> str:
     last = steps[-1]
     moved = "slower" if last["step"] > 0 else "faster"
     before = listed[listed.index(last) - 1]
-    words = f"{_size(before, last)} {moved} at {last['run']} ({last['named']})"
+    words = f"{_size(before, last, scatter(listed))} {moved} at {last['run']} ({last['named']})"
     return words if len(steps) == 1 else f"{numbers.count(len(steps), 'step')}, the last {words}"
 
 
-def _size(before: Row, after: Row) -> str:
-    """How far a round moved, without its sign: ``29 % (28 to 30 %)``, by two standard errors of both."""
+def _size(before: Row, after: Row, usual: Scatter) -> str:
+    """How far a round moved, without its sign: ``29 % (26 to 32 %)``, by two standard errors of all of it."""
     move = after["step"]
-    off = (
-        spread.ERRORS
-        * hypot(spread.error(before), spread.error(after))
-        * after["round_ms"]
-        / before["round_ms"]
-    )
+    ratio = after["round_ms"] / before["round_ms"]
+    off = spread.ERRORS * ratio * hypot(spread.error(before), spread.error(after), usual.deviation)
     low, high = sorted((abs(move) - off, abs(move) + off))
     return numbers.share_with_span(abs(move), low, high)
 
@@ -134,7 +159,7 @@ def _without_steps(listed: Sequence[Row]) -> str:
     """That no neighbours differ; a slow drift adds up to what a step would have been."""
     rounds = [row["round_ms"] for row in listed]
     runs = numbers.count(len(rounds), "run")
-    ends = change_points([{**listed[0], "changed": ["-"]}, {**listed[-1], "changed": ["-"]}])[1]
+    ends = _step(listed[0], {**listed[-1], "changed": ["-"]}, scatter(listed))
     if ends is not None:
         moved = "slower" if ends > 0 else "faster"
         return f"no single step, but {abs(100 * ends):.1f} % {moved} from the first of {runs} to the last"
