@@ -199,8 +199,8 @@ class State:
         left_out = clean.left_out(
             line, self._previous.get(rank), warmup=self._warmup, prefills=self._prefills.get(rank, 0)
         )
-        fill = self._fills.setdefault(rank, Fill())
-        eager, mixed = fields.get("graph") is False, size > 1 and fill.decode()
+        joined = self._fills.setdefault(rank, Fill()).decode()
+        eager, mixed = fields.get("graph") is False, size > 1 and joined
         tau_star = None
         if context is not None and round_ms is not None and left_out is None:
             step_ms = self.baseline.step_ms(size, context, eager=eager, mixed=mixed)
