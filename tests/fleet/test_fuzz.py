@@ -28,7 +28,8 @@ def test_hostile_logs_are_read_or_refused(tmp_path: Path, capsys: pytest.Capture
         print(
             f"\n{done.logs:,} hostile logs, {done.megabytes:,.0f} MB, {done.sessions:,} sessions in "
             f"{seconds:,.0f} s: {done.logs / seconds:.0f} logs/s, {done.logs / done.cpu_s:.0f} a CPU second, "
-            f"peak {done.peak_mb:.0f} MB"
+            f"peak {done.peak_mb:.0f} MB; {done.again} measured again"
         )
     assert done.logs == COUNT
     assert done.sessions > COUNT / 2  # most are still logs
+    assert done.again < 10 + COUNT / 1000  # else this machine tells nothing of how long a log takes

@@ -2,9 +2,12 @@
 
 import gzip
 import random
+from itertools import count
 from pathlib import Path
 
-from fuzzing import check, fuzz
+import fuzzing
+import pytest
+from fuzzing import TooSlow, anew, check, fuzz
 from mutants import mutant
 
 from speclog.ingest.api import ingest_paths
@@ -17,6 +20,27 @@ def test_some_hostile_logs_are_read_or_refused(tmp_path: Path) -> None:
     done = fuzz(range(SHARE), tmp_path)
     assert done.logs == SHARE
     assert done.sessions > SHARE / 2
+
+
+def test_what_the_machine_did_meanwhile_is_no_slow_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that took too much CPU is read in a new process, whose clock is its own, and passes there."""
+    _let_the_clock_jump(monkeypatch)
+    done = fuzz(range(1, 5), tmp_path)
+    assert (done.logs, done.again > 0) == (4, True)
+
+
+def test_a_slow_log_is_slow_again_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _let_the_clock_jump(monkeypatch)
+    with pytest.raises(TooSlow, match=r"mutant 5: \d+\.\d s of CPU"):
+        anew([(5, mutant(5)), (6, mutant(6))], tmp_path)
+
+
+def _let_the_clock_jump(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the CPU clock of this process finds a hundred seconds more."""
+    jumps = count(0, 100)
+    monkeypatch.setattr(fuzzing, "cpu_clock", lambda: float(next(jumps)))
 
 
 def test_mutants_are_the_same_every_time() -> None:
