@@ -127,7 +127,8 @@ def _histograms(store: Store, run: Run) -> tuple[list[list[int]], int]:
     """
     found = store.rows(
         "SELECT steps, acc_hist FROM profile_window WHERE run_id = ? AND kind = 'spec' "
-        "AND acc_hist IS NOT NULL AND NOT coalesce(warmup, false) ORDER BY source_index, line_no",
+        "AND NOT same_rounds AND acc_hist IS NOT NULL AND NOT coalesce(warmup, false) "
+        "ORDER BY source_index, line_no",
         [run.run_id],
     )
     rounds: Counter[int] = Counter()

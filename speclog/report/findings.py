@@ -235,8 +235,11 @@ def pooled(pair: Pair, kin: Kin) -> Pair:
 
 
 def profile_of(store: Store, *runs: Run) -> pl.DataFrame:
-    """The profile windows of runs (view ``profile_window``), in log order."""
-    sql = "SELECT * FROM profile_window WHERE list_contains(?, run_id) ORDER BY run_id, source_index, line_no"
+    """The profile windows of runs (view ``profile_window``), each round's once, in log order."""
+    sql = (
+        "SELECT * FROM profile_window WHERE list_contains(?, run_id) AND NOT same_rounds "
+        "ORDER BY run_id, source_index, line_no"
+    )
     return store.frame(sql, [[run.run_id for run in runs]])
 
 

@@ -63,7 +63,8 @@ def of_runs(columns: str, view: str, runs: Sequence[Run], batch_size: int | None
     """Columns of a view for some runs, at one batch size where it is given."""
     ids = ", ".join(_text(run.run_id) for run in runs)
     at = "" if batch_size is None else f" AND batch_size = {batch_size}"
-    return _sql(f"{columns} FROM {view} WHERE run_id IN ({ids}){at}")
+    once = " AND NOT same_rounds" if view == "profile_window" else ""
+    return _sql(f"{columns} FROM {view} WHERE run_id IN ({ids}){at}{once}")
 
 
 def at_context(runs: Sequence[Run], batch_size: int, context: float) -> str:

@@ -11,7 +11,7 @@ WITH spec AS (
         + coalesce(extend_ms, 0) + coalesce(gap_ms, 0) AS covered_ms,
         median(cycle_ms) OVER (PARTITION BY run_id, bs) AS middle
     FROM profile_window
-    WHERE kind = 'spec' AND cycle_ms > 0 AND n > 0 AND bs = round(bs) AND NOT coalesce(warmup, false)
+    WHERE kind = 'spec' AND NOT same_rounds AND cycle_ms > 0 AND n > 0 AND bs = round(bs) AND NOT coalesce(warmup, false)
 ),
 spread AS (
     SELECT *, median(abs(cycle_ms - middle)) OVER (PARTITION BY run_id, bs) AS mad FROM spec

@@ -1,6 +1,7 @@
 """Phases, what-if and overhead on made-up profile windows whose answers are known."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,10 @@ from speclog.analysis.side import Side
 from speclog.analysis.whatif import NO_PROFILE, ONE_WINDOW, best_steps, draft_of
 from speclog.cli import cli
 from speclog.errors import UsageError
+from speclog.report.details import _histograms
+from speclog.report.findings import profile_of
+from speclog.report.rows import runs as runs_of
+from speclog.report.sources import of_runs
 from speclog.store import Store
 
 Make = Callable[..., Store]
@@ -82,6 +87,33 @@ def test_windows_that_cannot_be_weighed_stay_out(odd: dict[str, object], new_sto
     made = frames("spec", with_starts([window(1, 300, 7.0)]), speculative=True)
     store = new_store(made, {"raw_profile_window": profiled("spec", rows)})
     assert store.rows("SELECT DISTINCT windows FROM phase") == [(6,)]
+
+
+def test_what_every_rank_prints_is_one_round(new_store: Make) -> None:
+    """EAGLE3_PROFILE_ALL_RANKS: tensor ranks run the same rounds, replicas have rounds of their own."""
+    ranks = [{"rank": rank, "extra": json.dumps({"dp": str(rank // 2)})} for rank in range(4)]
+    rows = [profile(cycle_ms=7.0 + 0.01 * place) | rank for place in range(3) for rank in ranks]
+    made = frames("spec", with_starts([window(1, 300, 7.0)]), speculative=True)
+    store = new_store(made, {"raw_profile_window": profiled("spec", rows)})
+    told = store.rows("SELECT rank, any_value(same_rounds) FROM profile_window GROUP BY rank ORDER BY rank")
+    assert told == [(0, False), (1, True), (2, False), (3, True)]
+    assert store.rows("SELECT DISTINCT windows FROM phase") == [(6,)]
+    run = runs_of(store)["id-spec"]
+    assert profile_of(store, run)["rank"].unique().sort().to_list() == [0, 2]
+    counted, others = _histograms(store, run)
+    assert (sum(map(sum, counted)), others) == (600, 0)
+    shown = store.rows(re.search(r'"(SELECT .*)"', of_runs("rank", "profile_window", [run]))[1])  # type: ignore[index]
+    assert sorted({rank for (rank,) in shown}) == [0, 2]
+
+
+def test_a_rank_whose_replica_cannot_be_read_is_one_of_the_only_one(new_store: Make) -> None:
+    rows = [
+        profile() | {"rank": rank, "extra": extra}
+        for rank, extra in ((0, None), (1, "no JSON"), (None, None))
+    ]
+    made = frames("spec", with_starts([window(1, 300, 7.0)]), speculative=True)
+    store = new_store(made, {"raw_profile_window": profiled("spec", rows)})
+    assert store.rows("SELECT rank FROM profile_window WHERE same_rounds") == [(1,)]
 
 
 def test_windows_without_requests_say_nothing_of_acceptance() -> None:
