@@ -11,6 +11,8 @@ MIN_EFFECTIVE = 2.0
 SAFETY = 1.0  # standard errors
 MIN_WINDOWS = 8
 """With fewer windows a lag-1 correlation says nothing."""
+UNKNOWN = 0.5
+"""What is taken for a correlation that too few windows tell: real logs have 0.3 to 0.9."""
 MOST_BLOCKS = 256
 """More blocks in a run tell nothing more about its interval, and each is drawn in every resample."""
 
@@ -36,12 +38,15 @@ def unbiased(correlation: float | None, n: int) -> float:
     Kendall (1954): E[r] is about rho - (1 + 4 rho) / n. One standard error sqrt((1 - rho^2) / n) is added,
     because too small a value costs coverage (docs/validation.md). Held at 0 from below (a negative
     correlation would narrow the interval, and that is not believed from few windows) and from above where n
-    windows are worth 2, as few windows cannot tell a high correlation from a higher one. None (unknown) is
-    read as 0.
+    windows are worth 2, as few windows cannot tell a high correlation from a higher one. Where there are too
+    few windows to tell, it is `UNKNOWN` and not 0: taken for independent they would be surer than more of
+    them. None of enough windows is that of values that do not scatter: 0.
     """
-    if correlation is None or n <= 4:
+    most = max((n - MIN_EFFECTIVE) / (n + MIN_EFFECTIVE), 0.0)
+    if n <= 4 or (correlation is None and n < MIN_WINDOWS):
+        return min(UNKNOWN, most)
+    if correlation is None:
         return 0.0
-    most = (n - MIN_EFFECTIVE) / (n + MIN_EFFECTIVE)
     rho = float(np.clip((correlation + 1 / n) / (1 - 4 / n), 0.0, most))
     return min(rho + SAFETY * float(np.sqrt((1 - rho * rho) / n)), most)
 
