@@ -17,7 +17,10 @@ _CONFLICT = (
     "database is locked",
     "has been created by another transaction",
     "has been altered by another transaction",
-    "pg_type_typname_nsp_index",
+    "pg_type_typname_nsp_index",  # several hosts make the tables of one empty catalog
+    "pg_class_relname_nsp_index",
+    'relation "ducklake_metadata" already exists',
+    "table ducklake_metadata already exists",
     "could not serialize access",
     "deadlock detected",
 )

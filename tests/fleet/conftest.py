@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fleet_helpers import Postgres, as_postgres, free_port, postgres_bin, speclog, wait_until
+from fleet_helpers import Postgres, as_postgres, end_all, free_port, postgres_bin, speclog, wait_until
 
 HERE = Path(__file__).resolve().parent
 
@@ -50,6 +50,13 @@ def postgres() -> Iterator[Postgres]:
     with contextlib.suppress(subprocess.CalledProcessError):
         server.stop("immediate")
     shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_running() -> Iterator[None]:
+    """Each test ends what it started."""
+    yield
+    end_all()
 
 
 @pytest.fixture(scope="session")

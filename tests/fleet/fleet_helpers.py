@@ -104,7 +104,20 @@ def speclog(
 def start(target: str, *arguments: str) -> subprocess.Popen[str]:
     """Start the command and go on."""
     command = [sys.executable, "-m", "speclog", "--lock-timeout", "120", "--store", target, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _STARTED.append(process)
+    return process
+
+
+def end_all() -> None:
+    """End what a test started and, as it failed, did not wait for: the next test is not to meet it."""
+    while _STARTED:
+        process = _STARTED.pop()
+        process.kill()
+        process.communicate()
+
+
+_STARTED: list[subprocess.Popen[str]] = []
 
 
 def wait_until(true: Callable[[], bool], timeout: float = 60) -> None:

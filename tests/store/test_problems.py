@@ -42,6 +42,11 @@ def test_a_directory_that_cannot_be_written_is_no_other_writer(reason: str) -> N
     [
         ('duplicate key value violates unique constraint "ducklake_snapshot_pkey"', True, False),
         ("could not serialize access due to concurrent update", True, False),
+        (
+            'relation "ducklake_metadata" already exists',
+            True,
+            False,
+        ),  # another host made the catalog's tables
         ("permission denied for table ducklake_snapshot", False, False),
         ("could not extend file: No space left on device", False, False),
         ("terminating connection due to administrator command", True, True),
