@@ -21,6 +21,28 @@ def sglang_adaptive(table: pl.DataFrame) -> dict[str, dict[str, list[int]]]:
     return {str(size): {"candidate_steps": steps} for size, steps in chosen.sort("batch_size").iter_rows()}
 
 
+def unsure(table: pl.DataFrame) -> list[tuple[int, int, float, float]]:
+    """Best steps that are not shown to be better than those of the run: the interval of ``over_own`` holds 1.
+
+    (batch size, steps, ends of that interval) from `whatif.best_steps`, where over the contexts it is widest.
+    The run's own steps, whose interval has no width, are not among them.
+    """
+    import polars as pl
+
+    tied = (
+        table.filter(pl.col("best"), pl.col("over_own_lo") <= 1)
+        .with_columns(width=pl.col("over_own_hi") - pl.col("over_own_lo"))
+        .filter(pl.col("width") > _NO_WIDTH)
+    )
+    widest = tied.sort("batch_size", "steps", "width").unique(["batch_size", "steps"], keep="last")
+    return (
+        widest.sort("batch_size", "steps").select("batch_size", "steps", "over_own_lo", "over_own_hi").rows()
+    )
+
+
+_NO_WIDTH = 1e-9
+
+
 def vllm_schedule(table: pl.DataFrame, max_batch_size: int | None = None) -> list[list[int]]:
     """The ``num_speculative_tokens_per_batch_size`` of vLLM: rows of [first size, last size, draft tokens].
 

@@ -119,12 +119,27 @@ def _print_steps(table: pl.DataFrame, fmt: str, max_batch_size: int | None) -> N
     from speclog.analysis.adaptive import sglang_adaptive, vllm_schedule
     from speclog.tables import show
 
+    if fmt in ("sglang", "vllm"):
+        _say_what_is_unsure(table)
     if fmt == "sglang":
         click.echo(json.dumps(sglang_adaptive(table), indent=2))
     elif fmt == "vllm":
         click.echo(json.dumps(vllm_schedule(table, max_batch_size)))
     else:
         show(table.columns, table.rows(), fmt)
+
+
+def _say_what_is_unsure(table: pl.DataFrame) -> None:
+    """A configuration names one number of steps; where it is not shown to be the better one, say so."""
+    from speclog.analysis.adaptive import unsure
+    from speclog.console import warn
+
+    found = unsure(table)
+    if found:
+        told = "; ".join(
+            f"batch {size}: {steps} ({low:.2f} to {high:.2f})" for size, steps, low, high in found
+        )
+        warn(f"not shown to be better than the steps of the run (speedup over them): {told}")
 
 
 def _print_rows(rows: list[dict[str, Any]], answer: Answer, fmt: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from made_up import frames, window, with_starts
 
-from speclog.analysis.adaptive import sglang_adaptive, vllm_schedule
+from speclog.analysis.adaptive import sglang_adaptive, unsure, vllm_schedule
 from speclog.analysis.concurrency import crossings, unequal
 from speclog.analysis.overhead import ab_overhead, fitted_overhead
 from speclog.analysis.phases import bill, summary
@@ -359,6 +359,36 @@ def test_tables_as_server_configuration() -> None:
     assert vllm_schedule(table) == [[1, 4, 5], [5, 47, 3], [48, 64, 0]]
     assert vllm_schedule(table, 512)[-1] == [48, 512, 0]
     assert vllm_schedule(table.filter(pl.col("steps") == 99)) == []
+
+
+def test_best_steps_that_may_be_no_better_are_named() -> None:
+    def row(size: int, context: float, steps: int, low: float, high: float) -> dict[str, Any]:
+        found = {"batch_size": size, "context": context, "steps": steps, "best": True}
+        return found | {"over_own": (low + high) / 2, "over_own_lo": low, "over_own_hi": high}
+
+    sure = [row(1, 300, 2, 1.01, 1.09), row(8, 300, 5, 1.0, 1.0)]  # 5 are the run's own
+    tied = [row(32, 300, 3, 0.99, 1.05), row(32, 600, 3, 0.95, 1.07)]
+    assert unsure(pl.DataFrame(sure)) == []
+    assert unsure(pl.DataFrame([*sure, *tied, row(64, 300, 0, 0.9, 1.3) | {"best": False}])) == [
+        (32, 3, 0.95, 1.07)
+    ]
+
+
+def test_a_configuration_says_which_of_its_steps_are_not_shown_to_be_better(new_store: Make) -> None:
+    """Four windows that differ tell little of what fewer steps would give."""
+    plain = frames("base", with_starts([window(1, x, 4.0, 1.0) for x in CONTEXTS]), speculative=False)
+    spec = frames("spec", with_starts([window(1, x, 7.0, 2.0) for x in CONTEXTS]), speculative=True)
+    short, long = [20, 60, 20, 0, 0, 0], [20, 30, 15, 12, 12, 11]
+    rows = [profile(acc_hist=counts) for counts in (short, long, short, short)]
+    store = new_store(plain, spec, {"raw_profile_window": profiled("spec", rows)})
+    target = store.target
+    store._connection.close()
+    words = ["--store", target, "whatif", "spec", "--vs", "base", "--format"]
+    for fmt in ("sglang", "vllm"):
+        done = CliRunner().invoke(cli, [*words, fmt])
+        assert done.exit_code == 0
+        assert re.search(r"not shown to be better .*: batch 1: \d \(0\.\d\d to 1\.\d\d\)", done.stderr), fmt
+    assert "not shown to be better" not in CliRunner().invoke(cli, [*words, "json"]).stderr
 
 
 def test_crossings_are_intervals_and_there_may_be_several() -> None:
