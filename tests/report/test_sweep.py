@@ -1,5 +1,7 @@
 """The ranking of settings: one bar a setting, whatever number of runs it has."""
 
+import math
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -29,14 +31,31 @@ def test_repeats_of_a_setting_are_one_bar_at_their_mean() -> None:
         (SIX, 2, 11.1),
         ("none set", 1, 15.54),
     ]
-    off = 2 * 1.2533 * 1.4826 * 0.05 / 20**0.5  # two errors of a median of 40 windows, two counted as one
-    assert (kept[0]["low_ms"], kept[0]["high_ms"]) == pytest.approx((11.0 - off, 11.2 + off))
-    assert kept[1]["change_pct_lo"] == pytest.approx(100 * ((15.54 - off) / (11.2 + off) - 1))
+    error = 1.2533 * 1.4826 * 0.05 / 20**0.5  # of a median of 40 windows, two counted as one, in ms
+    both = (
+        2 * 11.1 * math.hypot(math.hypot(error / 11.0, error / 11.2) / 2, stdev([11.0, 11.2]) / 11.1 / 2**0.5)
+    )
+    one = 2 * 15.54 * math.hypot(error / 15.54, 0.01)  # of a single start nothing says more than a per cent
+    assert (kept[0]["low_ms"], kept[0]["high_ms"]) == pytest.approx((11.1 - both, 11.1 + both))
+    assert (kept[1]["low_ms"], kept[1]["high_ms"]) == pytest.approx((15.54 - one, 15.54 + one))
+    assert kept[1]["change_pct_lo"] == pytest.approx(100 * ((15.54 - one) / (11.1 + both) - 1))
     assert kept[0]["change_pct_lo"] == kept[0]["change_pct_hi"] == 0
     assert chart.title == (
-        "NCCL_ALGO=Ring with 2 more is fastest: 11.10 (10.96 to 11.24) ms a round; the slowest takes 40 % "
-        "(+38 to +42 %) longer"
+        "NCCL_ALGO=Ring with 2 more is fastest: 11.10 (10.90 to 11.30) ms a round; the slowest takes 40 % "
+        "(+35 to +45 %) longer"
     )
+
+
+def test_what_two_starts_differ_by_is_no_rank() -> None:
+    """Thousands of windows say which start was the faster, and nothing of the setting."""
+    chart = drawn(*(row(setting, setting, ms, 0.01) for setting, ms in (("LL", 11.0), ("Simple", 11.15))))
+    assert chart.title == "LL and Simple are first and cannot be told apart"
+    repeated = [
+        row(setting, f"{setting}{n}", ms, 0.01)
+        for setting, ms in (("LL", 11.0), ("Simple", 11.5))
+        for n in range(4)
+    ]
+    assert drawn(*repeated).title.startswith("LL is fastest: 11.00 (10.89 to 11.11) ms a round")
 
 
 def test_one_window_says_nothing_about_a_rank() -> None:

@@ -8,6 +8,8 @@ from speclog.report.model import Row
 
 ERRORS = 2
 """Standard errors to either side of a round: a 95 % interval of normal windows."""
+STARTS = 0.01
+"""What two starts of one server differ by, relatively: a standard deviation, where no repeats say more."""
 
 
 def error(row: Row) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
+from math import hypot, inf, sqrt
+from statistics import fmean, stdev
 from typing import Any
 
 from speclog.report import numbers
@@ -16,9 +17,10 @@ COLUMNS = (
     "change_pct_hi", "n_clean",
 )  # fmt: skip
 NOTE = (
-    "A setting's runs are pooled: the bar is the mean of their rounds. Whiskers: two standard errors of a "
-    "run's round, within-run (from the spread of clean windows, two windows counted as one); of several runs "
-    "from the lowest end to the highest. Where they overlap, this ranks nothing."
+    "A setting's runs are pooled: the bar is the mean of their rounds. Whiskers: two standard errors of it, "
+    "from the spread of clean windows (two counted as one) and from what starts differ by: "
+    f"{100 * spread.STARTS:.0f} % each, or more where a setting's own runs do. Where they overlap, this "
+    "ranks nothing."
 )
 
 
@@ -83,15 +85,16 @@ def _by_setting(rows: Sequence[Row]) -> list[list[Row]]:
 def _pooled(rows: Sequence[Row]) -> Row:
     """One setting's runs as one row; a bar each would be stacked into a sum."""
     rounds = [row["round_ms"] for row in rows]
-    found = [spread.ends(row) for row in rows]
-    known = all(one["low_ms"] is not None for one in found)
+    mean, n = fmean(rounds), len(rounds)
+    starts = max(spread.STARTS, stdev(rounds) / mean if n > 1 else 0.0)
+    off = mean * spread.ERRORS * hypot(hypot(*map(spread.error, rows)) / n, starts / sqrt(n))
     return {
         "setting": rows[0]["setting"],
         "runs": ", ".join(row["run"] for row in rows),
-        "n_runs": len(rows),
-        "round_ms": fmean(rounds),
-        "low_ms": min(one["low_ms"] for one in found) if known else None,
-        "high_ms": max(one["high_ms"] for one in found) if known else None,
+        "n_runs": n,
+        "round_ms": mean,
+        "low_ms": mean - off if off < inf else None,
+        "high_ms": mean + off if off < inf else None,
         "n_clean": sum(row["n_clean"] or 0 for row in rows),
     }
 

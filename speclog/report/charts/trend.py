@@ -21,8 +21,6 @@ NOTABLE = 0.02
 """Relative difference below which nothing is called a change."""
 SURE = 4.0
 """...and it must exceed this many standard errors of the two rounds, and deviations between starts."""
-STARTS = 0.01
-"""What two starts of one server differ by, relatively: a standard deviation, until a history says more."""
 WORTH = 4
 """So many differences between starts of a history count as much as that: few alone may agree by chance."""
 
@@ -54,9 +52,9 @@ def chart(number: int, about: tuple[str, str, str, int], points: Sequence[Row]) 
         f"A step is marked where a round differs from the one before by more than {100 * NOTABLE:.0f} %, by "
         f"{SURE:.0f} standard errors of the two (whiskers: two; from the spread of clean windows, two "
         f"windows counted as one) and by {SURE:.0f} times what starts differ by: "
-        f"{100 * scatter(points).deviation:.1f} %, from {100 * STARTS:.0f} % a start and what those with "
-        "the same records show; its interval counts that, too. Its name is what the two runs' records say "
-        "changed, and nothing when they say nothing."
+        f"{100 * scatter(points).deviation:.1f} %, from {100 * spread.STARTS:.0f} % a start and what those "
+        "with the same records show; its interval counts that, too. Its name is what the two runs' records "
+        "say changed, and nothing when they say nothing."
     )
     return Chart(
         rows.name,
@@ -97,11 +95,11 @@ def _move(before: Row, after: Row) -> float:
 class Scatter:
     """What two starts differ by, relatively: from ``n`` differences with this sum of squares.
 
-    `STARTS` says it of two starts, and is worth `WORTH` differences.
+    `spread.STARTS` says it of two starts, and is worth `WORTH` differences.
     """
 
     n: int = WORTH
-    squares: float = 2 * WORTH * STARTS**2
+    squares: float = 2 * WORTH * spread.STARTS**2
 
     @property
     def deviation(self) -> float:
