@@ -101,8 +101,11 @@ def report_text(
             loader.submit(_load_libraries)
 
         def look(store: Store, view: str) -> None:
-            if view == "run" and (named := ahead.named(store, vs, candidates)):
+            if view != "run":
+                return
+            if named := ahead.named(store, vs, candidates):
                 looking.append(loader.submit(ahead.look, store.target, named, lock_timeout))
+            loader.submit(_load_templates)  # needed last of all
 
         def make(store: Store) -> Report:
             loading[0].result()
@@ -133,13 +136,17 @@ def _load() -> None:
 
 
 def _load_libraries() -> None:
-    """Import the libraries that statistics and the page need later; whoever needs one sooner waits for it.
+    """Import the libraries that statistics need later; whoever needs one sooner waits for it.
 
     They import nothing of speclog: the two threads cannot wait for each other.
     """
-    import jinja2  # noqa: F401
     import numpy  # noqa: F401
     import polars  # noqa: F401
+
+
+def _load_templates() -> None:
+    """Import what the page is written with; as `_load_libraries`."""
+    import jinja2  # noqa: F401
 
 
 def write_index(
