@@ -12,6 +12,7 @@ import click
 
 from speclog.console import clean, say
 from speclog.errors import ExitCode, InputError, UsageError
+from speclog.threads import load_numpy_alone
 
 if TYPE_CHECKING:
     from speclog.ingest.summary import IngestSummary
@@ -39,6 +40,7 @@ def command(
     belong to it by name (NAME.server_info.json, NAME.bench*.jsonl, NAME.bench*.txt) are read with it. Reading
     the same log twice changes nothing. Exit code 3 when any input could not be used.
     """
+    load_numpy_alone()
     from speclog.ingest.api import ingest_paths
     from speclog.ingest.progress import progress_bar
 

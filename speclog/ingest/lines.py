@@ -88,7 +88,7 @@ class Sieve:
         numbers = rows + first
         if len(rows) == count:
             return Sifted(count, numbers, places, Block(data, starts, ends, numbers))
-        return Sifted(count, numbers, places[rows], None, b"".join(_runs(data, starts, ends, rows)))
+        return Sifted(count, numbers, places[rows], None, _copied(data, starts, ends, rows))
 
     def _look(self, data: bytearray, size: int) -> bool:
         """Whether samples of a buffer hold noise; where it stands in its line is learnt from one."""
@@ -139,14 +139,17 @@ def blank_lines_at_end(data: bytearray, size: int, before: int) -> int:
     return min(max(found - bool(text), 0), BLANKS)
 
 
-def _runs(data: bytearray, starts: Places, ends: Places, rows: Places) -> list[bytes]:
-    """The bytes of some lines, as few pieces as they have gaps; each line with its newline."""
+def _copied(data: bytearray, starts: Places, ends: Places, rows: Places) -> bytes:
+    """Some lines, one behind the other, each with its newline: copied in as few pieces as they have gaps."""
     if not len(rows):
-        return []
+        return b""
     gaps = np.flatnonzero(np.diff(rows) != 1)
     first = starts[rows[np.concatenate([[0], gaps + 1])]].tolist()
-    last = ends[rows[np.concatenate([gaps, [len(rows) - 1]])]].tolist()
-    return [bytes(data[a:b]) + b"\n" for a, b in zip(first, last, strict=True)]
+    last = (ends[rows[np.concatenate([gaps, [len(rows) - 1]])]] + 1).tolist()
+    with memoryview(data) as view:
+        text = b"".join([view[a:b] for a, b in zip(first, last, strict=True)])
+    # The last line of a log may lack its newline; a byte of the padding stands there.
+    return text if text.endswith(b"\n") else text[:-1] + b"\n"
 
 
 def find_noise(text: str) -> tuple[str, int] | None:

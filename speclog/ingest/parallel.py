@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from speclog.ingest.named import Only
 
 _WORKERS = 2
-_LARGER = 4
+_LARGER = 8
 """How many times larger than `STRETCH` those of a file are whose first one leaves little to be held."""
+_LITTLE = 8
+"""Little is one byte in so many."""
 
 
 @contextmanager
@@ -97,7 +99,7 @@ class _Work:
         parsed = self._parser.parse(stretch.buffers, self._pool.give, stretch.blanks, enough)
         self.source.give_back(stretch, parsed.size)
         # What is done once a stretch adds up where little of it is kept.
-        if not stretch.start and 2 * _LARGER * sum(len(block.data) for block in parsed.kept) < parsed.size:
+        if not stretch.start and _LITTLE * sum(len(block.data) for block in parsed.kept) < parsed.size:
             self._size = STRETCH * _LARGER
         return stretch.start, parsed
 

@@ -16,7 +16,7 @@ from speclog.formats.block import PAD
 from speclog.ingest.archives import open_gz, open_zst
 
 BLOCK = 2 << 20
-STRETCH = 16 << 20
+STRETCH = 8 << 20
 LONGEST_LINE = 32 << 20
 SHORT_LINE = 40
 """Bytes; what is kept of a line takes at least as much."""

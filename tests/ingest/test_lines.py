@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sglang_lines import decode, prefill, start
 
+from speclog.formats.block import PAD
 from speclog.formats.columns import engine_row, kind_in
 from speclog.formats.engine import recognise
 from speclog.formats.prefix import split_prefix
@@ -20,6 +21,7 @@ from speclog.ingest import sources
 from speclog.ingest.api import ingest_paths
 from speclog.ingest.batches import ChunkParser, Parsed
 from speclog.ingest.cleaning import cleaned, cleaned_columns
+from speclog.ingest.lines import Sieve
 
 CORPUS = {
     "plain": "\n".join([start(), prefill(1), decode(2)]) + "\n",
@@ -188,6 +190,16 @@ def test_broken_bytes_change_no_other_line() -> None:
     found = check_same(good.replace(b"\n", b"\n\xff\xfe\xc3\n", 1))
     assert [n for n, _ in kept(found)] == [0, 1, 2, 3]
     assert found.typed["decode_window"]["line_no"].to_list() == [3]
+
+
+@pytest.mark.parametrize("behind", [b"\0", b"\n", b"7"])
+def test_a_last_line_without_its_newline_is_kept_whole(behind: bytes) -> None:
+    """Noise was dropped before it, and a buffer that is used again has old bytes behind what was read."""
+    access = '[2026-01-28 22:11:32] INFO:     127.0.0.1:80 - "POST /generate HTTP/1.1" 200 OK\n'
+    text = (access * 3 + decode(1) + "\n" + access + decode(2)).encode()
+    sifted = Sieve().sift(bytearray(text + behind + bytes(PAD)), len(text))
+    assert sifted.data == f"{decode(1)}\n{decode(2)}\n".encode()
+    assert sifted.numbers.tolist() == [3, 5]
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000, 1 << 20])
