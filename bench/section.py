@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -32,9 +33,20 @@ def machine() -> str:
 
     load = os.getloadavg()[0]
     return (
-        f"Measured {date.today()} on {os.cpu_count()} cores ({platform.machine()}), load {load:.1f} when it began; "
+        f"Measured {date.today()} on {os.cpu_count()} cores of {processor()}, load {load:.1f} when it began; "
         f"Python {platform.python_version()}, DuckDB {duckdb.__version__}. Each command is a process of its own."
     )
+
+
+def processor() -> str:
+    """What the processor calls itself, with its generation: two of a name can be years apart."""
+    told: dict[str, str] = {}
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            told.setdefault(name.strip(), value.strip())
+    name = told.get("model name") or platform.machine()
+    return f"{name} (family {told['cpu family']}, model {told['model']})" if "cpu family" in told else name
 
 
 def environment() -> dict[str, str]:
