@@ -238,6 +238,7 @@ def log_of(kind: str, gigabytes: float, folder: Path) -> Iterator[Path]:
     path = folder / "bench.log"
     BUILD[kind](path, size)
     with path.open("rb", buffering=0) as file:
+        os.fsync(file.fileno())  # else it is still being written to disk beside whoever is measured first
         while file.read(16 << 20):
             pass
     try:
