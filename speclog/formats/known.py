@@ -24,6 +24,8 @@ LONGEST = 512
 """Bytes of the longest key that is remembered."""
 MOST = 8192
 """How many keys are remembered; then they are forgotten."""
+_WORTH_IT = 1.05
+"""How many times as many keys make a new shelf: making one costs what reading its lines again does."""
 _WORDS = 4
 _ROW = 8 * _WORDS
 _HALF = np.uint64(32)
@@ -115,12 +117,12 @@ class Memory(Generic[T]):
         self.shelf: Shelf[T] = Shelf({})
         self._once: dict[Key, T] = {}
         self._known: dict[Key, T] = {}
+        self._shelved = 0
         self._lock = Lock()
 
     def met(self, lines: Iterable[tuple[Key, T]]) -> None:
         """Take keys that are not on the shelf, and what they stand for; those too long are let go."""
         with self._lock:
-            before = len(self._known)
             for key, value in lines:
                 if len(key[1]) > LONGEST:
                     continue
@@ -130,7 +132,7 @@ class Memory(Generic[T]):
                     self._once[key] = value
                 elif key not in self._known:
                     if len(self._known) >= MOST:
-                        self._known, before = {}, -1
+                        self._known, self._shelved = {}, -1
                     self._known[key] = value
-            if len(self._known) != before:
-                self.shelf = Shelf(self._known)
+            if len(self._known) > self._shelved * _WORTH_IT:
+                self.shelf, self._shelved = Shelf(self._known), len(self._known)

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from speclog.formats.block import Block, Constant, Mask, Places, bounds, constant, occurrences, rows_of
+from speclog.formats.block import (
+    NEWLINE,
+    Block,
+    Constant,
+    Mask,
+    Places,
+    bounds_and_returns,
+    constant,
+    rows_of,
+)
 from speclog.formats.spec import drops
 
 TAIL = 64
@@ -19,7 +28,6 @@ BLANKS = 64
 """Blank lines in a row that are kept; what stands between more of them does not belong together."""
 _SAMPLE = 1 << 14
 _MAX_TAILS = 16
-_RETURN, _NEWLINE = 13, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +68,14 @@ class Sieve:
         ``first`` is the number of its first line; ``blanks`` how many blank lines stand right before it. Of
         blank lines in a row the first `BLANKS` are kept.
         """
-        places = None
-        returns = occurrences(data, _RETURN, size)
-        if len(returns) and (np.frombuffer(data, np.uint8)[returns + 1] == _NEWLINE).any():
-            places, _ = bounds(data, size)
+        starts, ends, returns = bounds_and_returns(data, size)
+        places = starts
+        if len(returns) and (np.frombuffer(data, np.uint8)[returns + 1] == NEWLINE).any():
             text = data[:size].replace(b"\r\n", b"\n")
             data = text + bytes(len(data) - len(text))
             size = len(text)
-            returns = occurrences(data, _RETURN, size)
-        starts, ends = bounds(data, size)
+            starts, ends, returns = bounds_and_returns(data, size)
         count = len(starts)
-        places = starts if places is None else places
         blank = _blank_too_long(starts, ends, blanks)
         if self._look(data, size):
             left = self._unlike_noise(data, starts, ends)
