@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from speclog.errors import SpeclogError, StoreError
 from speclog.ingest import sidecars
 from speclog.ingest.parallel import parsed_chunks
+from speclog.ingest.pile import Pile
 from speclog.ingest.sources import read_once, written_at
 from speclog.ingest.summary import IngestSummary, summarise, why_nothing
 
@@ -186,6 +187,7 @@ class LogIngest:
         """
         from speclog.ingest.build import args_frames, row_frames
 
+        pile = Pile()
         inserting: Future[None] | None = None
         while True:
             done = self._read(reader, parsed)
@@ -203,7 +205,7 @@ class LogIngest:
                 session.args_written = True
             if inserting is not None:
                 inserting.result()
-            inserting = inserter.submit(store.insert, frames)
+            inserting = inserter.submit(store.insert, pile.add(frames, last=done))
             if done:
                 inserting.result()
                 break
