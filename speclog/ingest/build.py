@@ -19,7 +19,7 @@ from speclog.store.rows import Rows
 if TYPE_CHECKING:
     import polars as pl
 
-PARSER_VERSION = 5
+PARSER_VERSION = 6
 """Raised when the same bytes would give other rows; a log read by an older one is then read again."""
 
 Frames = dict[str, Rows]

@@ -19,9 +19,11 @@ def take(session: Session, data: Mapping[str, Any], line_no: int) -> None:
     offset = data.get("utc_offset_s")
     if isinstance(offset, (int, float)) and abs(offset) <= _DAY:
         session.utc_offset_s = int(offset)
-    for name, value in _mapping(data.get("env")).items():
+    env = data.get("env")
+    for name, value in _mapping(env).items():
         session.env[name] = Fact(None if value is None else str(value), "manifest", line_no)
-    prefixes = data.get("env_prefixes")
+    # Prefixes say what was looked for; without the variables themselves nothing says what was found.
+    prefixes = data.get("env_prefixes") if isinstance(env, Mapping) else None
     session.env_prefixes = [str(prefix) for prefix in prefixes] if isinstance(prefixes, list) else []
     _versions(session, _mapping(data.get("versions")), line_no)
     _gpus(session, data.get("gpus"), line_no)

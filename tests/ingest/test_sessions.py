@@ -57,6 +57,14 @@ def test_profiling_is_unknown_unless_the_variable_was_looked_for(ingest: Ingest,
     assert rows("SELECT * FROM fact WHERE name = 'profiling'") == []
 
 
+def test_an_environment_that_a_manifest_lacks_was_not_looked_for(ingest: Ingest, rows: Rows) -> None:
+    """Two manifests cut down to their prefixes made a fair pair of variables that nobody recorded."""
+    for number, env in enumerate((None, "gone", [])):
+        ingest(log(manifest(session=f"s{number}", env=env), start(), decode(2)))
+    assert rows("SELECT * FROM env_scan") == []
+    assert rows("SELECT * FROM fact WHERE name = 'profiling'") == []
+
+
 def test_run_id_is_the_manifests_session(ingest: Ingest) -> None:
     first = ingest(log(manifest(), start(), decode(2)))[0]
     other = ingest(log(manifest(), start(5), decode(7), decode(8)), "other-host.log")[0]
