@@ -70,7 +70,10 @@ SELECT
     coalesce(factor_does(class, effect, otherwise, required, differs, bad) IN ('unfair', 'unproven'), false) AS matters,
     factor_does(class, effect, otherwise, required, differs, bad) AS does,
     CASE WHEN differs THEN factor_favours(better, c_norm, b_norm) END AS favours,
-    CASE WHEN differs AND class NOT IN ('treatment', 'entailed', 'noise') THEN factor_mend(mend, name, baseline_value) END AS mend,
+    CASE
+        WHEN (differs OR (bad AND otherwise = 'unproven')) AND class NOT IN ('treatment', 'entailed', 'noise')
+            THEN factor_mend(mend, name, baseline_value)
+    END AS mend,
     coalesce(w.about, j.about) AS about, w.cost,
     listed, required, c_norm AS candidate_norm, b_norm AS baseline_norm,
     candidate_source, baseline_source, candidate_line, baseline_line,

@@ -2,13 +2,13 @@
 -- Inputs: rank_level, event, run, env_var, bench_result. Windows here are those without a prefill and with requests.
 CREATE OR REPLACE VIEW measured AS
 WITH runs AS MATERIALIZED (
-    SELECT run_id, served, server_args_line, speculative, steps FROM run
+    SELECT run_id, served, server_args_line, speculative, steps, engine FROM run
 ),
 windows AS (
     SELECT
         run_id, batch_size, CAST(sum(n) AS BIGINT) AS n, CAST(sum(graphs) AS BIGINT) AS graphs,
         CAST(sum(graph_known) AS BIGINT) AS graph_known, CAST(sum(queueing) AS BIGINT) AS queueing,
-        CAST(sum(retracting) AS BIGINT) AS retracting, sum(accept_sum) / nullif(sum(accept_n), 0) AS tau, min(line_no) AS line_no
+        CAST(sum(retracting) AS BIGINT) AS retracting, CAST(sum(accept_n) AS BIGINT) AS accepts, sum(accept_sum) / nullif(sum(accept_n), 0) AS tau, min(line_no) AS line_no
     FROM (
         -- Of a pipeline one rank: each prints every window.
         SELECT * FROM rank_level
@@ -18,7 +18,7 @@ windows AS (
 ),
 whole AS MATERIALIZED (
     SELECT
-        run_id, max(n) AS most, sum(n) AS n, sum(graphs) AS graphs, sum(graph_known) AS graph_known,
+        run_id, max(n) AS most, max(accepts) AS most_accepts, sum(n) AS n, sum(graphs) AS graphs, sum(graph_known) AS graph_known,
         sum(queueing) AS queueing, sum(retracting) AS retracting, max(tau) AS tau, min(line_no) AS line_no
     FROM windows GROUP BY run_id
 ),
@@ -35,8 +35,13 @@ doubted AS (
 )
 SELECT run_id, 'measure.served' AS name, CAST(served AS VARCHAR) AS value, server_args_line AS line_no FROM runs
 UNION ALL BY NAME
+-- None at all counts too (each window may hold a prefill); of a speculative server, those that tell an accept length.
 SELECT run_id, 'measure.windows' AS name, CASE WHEN most >= 5 THEN 'enough' ELSE most || ' at the fullest level' END AS value, line_no
-FROM whole
+FROM (
+    SELECT r.run_id, coalesce(CASE WHEN r.speculative AND r.engine = 'sglang' THEN w.most_accepts ELSE w.most END, 0) AS most, w.line_no
+    FROM runs AS r LEFT JOIN whole AS w USING (run_id)
+    WHERE r.served
+)
 UNION ALL BY NAME
 SELECT
     run_id, 'measure.graph' AS name,
