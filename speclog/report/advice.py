@@ -62,24 +62,20 @@ def _set(found: Sequence[Factor], value: str, there: Run, not_there: Run) -> str
     return f"{number} set for {there.name} and not for {not_there.name}: {listed}"
 
 
-def if_equal(pair: Pair) -> str:
-    """What a number of this pair is worth, said before it; empty for a fair pair."""
-    return {"fair": "", "unfair": "On unequal terms: "}.get(pair.verdict, "If the two servers are equal: ")
-
-
 def switch_off(pair: Pair, between: Sequence[Row], crossings: Sequence[Row]) -> Answer:
     """From which batch size on speculation stops paying."""
     question = concurrency.QUESTION
     known = concurrency.points(pair.levels, between)
     if not known:
-        why = next((level.refused for level in pair.levels if level.refused), "no common batch size")
-        return Answer("switch_off", question, why_not=why, anchor="f-switch-off")
+        return Answer("switch_off", question, why_not=pair.why_no_number, anchor="f-switch-off")
     if len(known) == 1:
         only = known[0]
         pays = "level (~)" if only["speedup_lo"] <= 1 <= only["speedup_hi"] else _pays(only["speedup"])
-        why = f"both runs were measured together only at batch {only['batch_size']} ({pays} there)"
+        terms = words.on_terms(pair).removesuffix(": ")
+        terms = f"{terms[:1].lower()}{terms[1:]}, " if terms else ""
+        why = f"both runs were measured together only at batch {only['batch_size']} ({terms}{pays} there)"
         return Answer("switch_off", question, why_not=f"{why}; serve more batch sizes", anchor="f-switch-off")
-    text = f"{if_equal(pair)}{concurrency.answer(known, crossings)}.{_doubted(pair)}"
+    text = f"{words.with_terms(pair, concurrency.answer(known, crossings))}.{_doubted(pair)}"
     return Answer("switch_off", question, text, rows=tuple(crossings), anchor="f-switch-off")
 
 
@@ -114,7 +110,7 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
     ]
     said[1:] = [f"{text[:1].lower()}{text[1:]}" for text in said[1:]]
     lead = f"{proof} " if proof else ""
-    text = f"{if_equal(pair)}{lead}{'; '.join(said)}. {steps.cost(steps.at_middle(known, sizes[0]))}"
+    text = f"{words.on_terms(pair)}{lead}{'; '.join(said)}. {steps.cost(steps.at_middle(known, sizes[0]))}"
     rows = tuple(row for row in known if row["best"])
     return Answer("steps", steps.QUESTION, text, rows=rows, anchor="f-what-if")
 
@@ -189,7 +185,7 @@ def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends]])
     question = "How good must the draft model be?"
     parts = [(level, need, first) for level, need, first in found if need is not None]
     if not parts:
-        why = "no level with a number, or topk above 1"
+        why = "topk above 1, or steps unknown" if pair.main_level else pair.why_no_number
         return Answer("draft", question, why_not=why, anchor="f-better-draft")
     rows = tuple(
         {
@@ -210,7 +206,9 @@ def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends]])
     alike = [str(level.batch_size) for level, need, _ in parts if need.basis != "measured"]
     where = f" at batch {words.join(alike)}" if len(alike) < len(parts) else ""
     note = f" Positions taken to be accepted alike{where}: no profile tells them apart." if alike else ""
-    return Answer("draft", question, f"{if_equal(pair)}{said}{note}", rows=rows, anchor="f-better-draft")
+    return Answer(
+        "draft", question, f"{words.on_terms(pair)}{said}{note}", rows=rows, anchor="f-better-draft"
+    )
 
 
 def _need(level: Level, need: Needed, first: Ends) -> str:
@@ -219,29 +217,38 @@ def _need(level: Level, need: Needed, first: Ends) -> str:
     star = numbers.with_span(need.tau_needed, level.tau_star_lo, level.tau_star_hi)
     if need.tau_needed > need.steps + 1:
         most = f"all {need.steps} drafts accepted give {need.steps + 1}"
-        return f"{where} no draft model would do with these steps: break-even {star}, {most}."
+        sure = level.tau_star_lo is None or level.tau_star_lo > need.steps + 1
+        would = "no draft model would do" if sure else "it is not shown that any draft model would do"
+        return f"{where} {would} with these steps: break-even {star}, {most}."
     if need.tau_needed <= 1:
+        pays = "it pays" if level.tau_star_hi is None or level.tau_star_hi <= 1 else "it may pay"
+        return f"{where} {pays} even if no draft is accepted: break-even {star}, and a round gives one token."
+    if level.tie and need.factor is not None and need.needed is not None:
         return (
-            f"{where} it pays even if no draft is accepted: break-even {star}, and a round gives one token."
+            f"{where} whether it is good enough is not shown (~): {tau} against break-even {star}. Break-"
+            f"even is at every acceptance {_scaled(level, need, first)}."
         )
     if need.factor is None or need.needed is None:
         return (
             f"{where} its accept length must rise from {tau} to {star}. To accept for sure what is ever "
             "accepted would not do: the draft model must get positions accepted that never are."
         )
-    factor = f"×{numbers.with_span(need.factor, need.factor_lo, need.factor_hi)}, {level.interval_kind}"
-    measured = need.basis == "measured"
-    held = numbers.share_with_span(need.now[0], *first) if measured else _position(need.now[0], *first)
-    chain = f"first position {held} → {_position(need.needed[0], *need.first)}"
+    scaled = _scaled(level, need, first)
     if need.factor <= 1:
         return (
             f"{where} it is good enough: {tau} against break-even {star}. It pays until every acceptance "
-            f"falls to {factor} ({chain})."
+            f"falls to {scaled}."
         )
-    return (
-        f"{where} its accept length must rise from {tau} to {star}: every position's acceptance {factor} "
-        f"({chain})."
-    )
+    return f"{where} its accept length must rise from {tau} to {star}: every position's acceptance {scaled}."
+
+
+def _scaled(level: Level, need: Needed, first: Ends) -> str:
+    """The factor on every acceptance, and what it makes of the first position."""
+    factor = f"×{numbers.with_span(need.factor, need.factor_lo, need.factor_hi)}, {level.interval_kind}"
+    measured = need.basis == "measured"
+    held = numbers.share_with_span(need.now[0], *first) if measured else _position(need.now[0], *first)
+    aim = _position(need.needed[0], *need.first) if need.needed else "unknown"
+    return f"{factor} (first position {held} → {aim})"
 
 
 def _position(value: float, low: float | None, high: float | None) -> str:

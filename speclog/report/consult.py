@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from speclog.report import rows
 from speclog.report.charts import concurrency
-from speclog.report.details import intervals
+from speclog.report.details import intervals, none_clean
 from speclog.report.findings import Findings
 from speclog.report.kin import Kin
 from speclog.report.model import Answer, Pair, Row, Section
@@ -31,13 +31,13 @@ class Consultation:
     def __init__(self, store: Store, candidates: Sequence[str], baselines: Sequence[str]) -> None:
         known = rows.runs(store)
         mine, theirs = ([known[run_id] for run_id in ids] for ids in (candidates, baselines))
-        sql = "SELECT verdict FROM comparison WHERE candidate = ? AND baseline = ?"
+        sql = "SELECT verdict, reasons FROM comparison WHERE candidate = ? AND baseline = ?"
         verdict = store.rows(sql, [mine[0].run_id, theirs[0].run_id])
         pair = Pair(
             mine[0],
             theirs[0],
             str(verdict[0][0]) if verdict else "unproven",
-            (),
+            tuple(verdict[0][1] or ()) if verdict else (),
             None,
             vouched=False,
             n_confounders=0,
@@ -46,7 +46,8 @@ class Consultation:
             baseline_repeats=tuple(theirs[1:]),
         )
         sides = Sides(store)
-        pair = replace(pair, levels=intervals(sides, pair))
+        levels = intervals(sides, pair)
+        pair = replace(pair, levels=levels, none_clean="" if levels else none_clean(sides, pair))
         self.found = Findings(store, sides, Kin(store, known, [mine[0]]), pair)
         self.section = Section(mine[0], pair, None, None)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speclog.report import advice, billed, rows, sources
+from speclog.report import advice, billed, rows, sources, words
 from speclog.report.charts import acceptance, break_even, context, timeline
 from speclog.report.findings import Findings, plain, pooled
 from speclog.report.kin import Kin
@@ -35,7 +35,10 @@ def detailed(store: Store, sides: Sides, kin: Kin, sections: Sequence[Section], 
         made = {}
         for shown in section.shown:
             pair = pooled(shown, kin)
-            made[pair.ids] = replace(pair, levels=intervals(sides, pair), factors=factors.get(pair.ids, ()))
+            levels = intervals(sides, pair)
+            said = "" if levels else none_clean(sides, pair)
+            found = factors.get(pair.ids, ())
+            made[pair.ids] = replace(pair, levels=levels, factors=found, none_clean=said)
         section.chosen = made[section.chosen.ids] if section.chosen else None
         section.fair = made[section.fair.ids] if section.fair else None
         section.naive = made[section.naive.ids] if section.naive else None
@@ -69,6 +72,14 @@ def intervals(sides: Sides, pair: Pair) -> tuple[Level, ...]:
     return tuple(sorted(levels, key=lambda level: level.batch_size))
 
 
+def none_clean(sides: Sides, pair: Pair) -> str:
+    """Why the candidate has no clean window, by what its windows are left out for."""
+    runs = (pair.candidate, *pair.candidate_repeats)
+    out = Counter(why for run in runs for why in sides.windows(run.run_id)["excluded"].to_list() if why)
+    reasons = ", ".join(f"{why} {n}" for why, n in out.most_common())
+    return f"no clean window of the candidate, {out.total()} are left out ({reasons})" if out else ""
+
+
 def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     """Make the charts and the advice of a section, for the fair pair or else the pair asked for."""
     pair = section.fair or section.maybe or section.chosen
@@ -93,11 +104,11 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     )
     acceptances = sources.of_runs(f"line_no, {columns}", view, [pair.candidate])
     section.charts = [
-        sourced(break_even.chart(pair), "f-tau-star", sources.of_pair(pair)),
-        sourced(speedups, "f-switch-off", sources.whatif(pair, "--ask", "concurrency")),
-        sourced(context.chart(pair, _curve(sides, pair)), "f-context", lines),
-        billed.chart(section, sides, pair, found.profile),
-        sourced(predicted, "f-what-if", sources.whatif(pair)),
+        sourced(_on_terms(pair, break_even.chart(pair)), "f-tau-star", sources.of_pair(pair)),
+        sourced(_on_terms(pair, speedups), "f-switch-off", sources.whatif(pair, "--ask", "concurrency")),
+        sourced(_on_terms(pair, context.chart(pair, _curve(sides, pair))), "f-context", lines),
+        _on_terms(pair, billed.chart(section, sides, pair, found.profile)),
+        sourced(_on_terms(pair, predicted), "f-what-if", sources.whatif(pair)),
         sourced(accepted, "f-tau", acceptances),
         _timeline(sides, pair.candidate, "candidate"),
         _timeline(sides, pair.baseline, "baseline"),
@@ -106,6 +117,13 @@ def draw(store: Store, sides: Sides, kin: Kin, section: Section) -> None:
     section.advice = [
         one if one.why_not else replace(one, source=sources.advised(pair, one.key)) for one in answers
     ]
+
+
+def _on_terms(pair: Pair, shown: Chart | Absent) -> Chart | Absent:
+    """A chart of both sides whose answer says on which terms it is one: a picture leaves its page."""
+    if isinstance(shown, Absent):
+        return shown
+    return replace(shown, title=words.with_terms(pair, shown.title))
 
 
 def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:

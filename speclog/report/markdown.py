@@ -64,7 +64,9 @@ def _section(section: Section) -> list[str]:
         if pair == (section.fair or section.maybe or section.chosen):
             parts += [f"{escape(words.between(row))}." for row in section.between]
         found = [
-            factor for factor in pair.factors if factor.state in ("confounder", "unknown", "unclassified")
+            factor
+            for factor in pair.factors
+            if factor.state in ("confounder", "unknown", "unclassified", "doubt")
         ]
         if found:
             parts.append(_factors(found))

@@ -6,6 +6,7 @@ value that is not known is None and must be printed as unknown, never as a numbe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from speclog.analysis.attribution import Attribution
 
 Row = dict[str, Any]
+_DOUBT = re.compile(r"^\d+ measurement doubts?: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,13 @@ class Factor:
 
     @property
     def state(self) -> str:
-        """Where the row belongs: confounder, unknown, entailed, treatment, differs or equal."""
+        """Where the row belongs: confounder, unknown, unclassified, doubt, treatment, entailed, ..., equal.
+
+        A doubt leaves a pair unproven although both values are known: a difference whose weight nobody knows,
+        or a value that no comparison should rest on, on both sides too.
+        """
+        if self.does == "unproven" and self.differs is not None and self.klass != "unclassified":
+            return "doubt"
         if self.differs is None:
             return "unknown" if self.matters else "unknown, does not matter"
         if not self.differs:
@@ -182,6 +190,15 @@ class Pair:
     caveats: tuple[str, ...] = ()
     candidate_repeats: tuple[Run, ...] = ()
     baseline_repeats: tuple[Run, ...] = ()
+    none_clean: str = ""
+    """Why there are no levels, where the candidate has no clean window at all."""
+
+    @property
+    def why_no_number(self) -> str:
+        """Why no level has a number."""
+        return next(
+            (one.refused for one in self.levels if one.refused), self.none_clean or "no common batch size"
+        )
 
     @property
     def ids(self) -> tuple[str, str]:
@@ -227,6 +244,17 @@ class Pair:
     def unknowns(self) -> list[Factor]:
         """The factors that matter and are not recorded for both sides."""
         return [factor for factor in self.factors if factor.state == "unknown"]
+
+    def doubts(self) -> list[Factor]:
+        """The factors that leave the pair unproven although they are recorded for both sides."""
+        return [factor for factor in self.factors if factor.state == "doubt"]
+
+    @property
+    def doubted_only(self) -> bool:
+        """Whether all that leaves the pair unproven is recorded: then no equality is left to be assumed."""
+        if self.factors:
+            return bool(self.doubts()) and not (self.unknowns() or self.unclassified())
+        return bool(self.reasons) and all(_DOUBT.search(one) for one in self.reasons)
 
     def unclassified(self) -> list[Factor]:
         """The factors that differ and that the catalogue does not know: whether they matter is open."""

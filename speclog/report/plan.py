@@ -78,8 +78,8 @@ def _decide(pair: Pair) -> list[tuple[str, str, str | None, str | None]]:
     """Repeats for a fair pair that is level and not shown to be equal; both arms where it has no number."""
     level = pair.main_level
     if level is None:
-        why = next((one.refused for one in pair.levels if one.refused), "no common batch size")
-        return [("Both arms again, at one batch size and the same lengths.", why, _launch(pair, 1), None)]
+        what = "Both arms again, at one batch size and the same lengths."
+        return [(what, pair.why_no_number, _launch(pair, 1), None)]
     if not level.tie or level.equivalent:
         return []
     if level.speedup is None or level.speedup_lo is None or level.speedup_hi is None:
@@ -109,9 +109,23 @@ def _launch(pair: Pair, repeats: int) -> str | None:
     return "\n".join(both(base, spec, *(["--repeat", str(repeats)] if repeats > 1 else [])))
 
 
-def _prove(pair: Pair) -> tuple[str, str, str, None]:
+def _prove(pair: Pair) -> tuple[str, str, str | None, None]:
     """A person's word is never a command that runs as it stands: it would make the pair fair by itself."""
     missing = sorted({factor.name for factor in pair.unknowns()})
+    odd = sorted({factor.name for factor in pair.unclassified()})
+    mends = "; ".join(dict.fromkeys(factor.mend or factor.about or factor.name for factor in pair.doubts()))
+    doubted = f"{words.doubts(pair)}: {mends}"
+    why = [f"not recorded: {', '.join(missing)}"] * bool(missing)
+    why += [f"nobody classified (speclog check --factors FILE): {', '.join(odd)}"] * bool(odd)
+    why += [doubted] * bool(mends)
+    if pair.doubted_only:
+        again = _launch(pair, 1)
+        return (
+            "Both arms again, without what is in doubt.",
+            doubted,
+            f"# {mends}; then:\n{again}" if again else None,
+            None,
+        )
     vouch = ["# your word, where you know it, with labels of your own for machine and requests:"]
     vouch += [
         f"# {shlex.join(['speclog', 'annotate', run.run_id])} env=complete machine=NAME workload=NAME"
@@ -119,7 +133,7 @@ def _prove(pair: Pair) -> tuple[str, str, str, None]:
     ]
     return (
         "Both arms again by `speclog launch`, or your word that nothing differed.",
-        f"not recorded: {', '.join(missing)}",
+        "; ".join(why),
         _launch(pair, 2) or "\n".join(vouch),
         None,
     )

@@ -126,6 +126,7 @@ _ORDER = {
     "confounder": 0,
     "unknown": 1,
     "unclassified": 1,
+    "doubt": 1,
     "treatment": 2,
     "entailed": 3,
     "differs, does not matter": 4,

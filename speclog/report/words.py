@@ -99,6 +99,60 @@ def caveats(pair: Pair) -> list[str]:
     return [f"{bare(factor.name)} {_values(factor)}: {factor.about or 'doubtful'}" for factor in found]
 
 
+def doubts(pair: Pair) -> str:
+    """What is recorded and leaves a pair unproven: ``a doubt about the measurement: queueing (yes)``."""
+    found = pair.doubts()
+    measured = [f for f in found if f.klass == "measurement"]
+    others = [f for f in found if f.klass != "measurement"]
+    parts = []
+    if measured:
+        listed = join(f"{bare(factor.name)} ({_values(factor)})" for factor in measured)
+        parts.append(f"{'doubts' if len(measured) > 1 else 'a doubt'} about the measurement: {listed}")
+    if others:
+        listed = join(f"{bare(factor.name)} ({_values(factor)})" for factor in others)
+        parts.append(f"nobody knows what {listed} weigh{'' if len(others) > 1 else 's'}")
+    return "; ".join(parts)
+
+
+def condition(pair: Pair) -> str:
+    """What must hold for a number of a pair to be a result, as a tag beside it; empty for a fair pair."""
+    if pair.verdict == "unproven":
+        return "in doubt" if pair.doubted_only else "if equal"
+    return {"fair": "", "unfair": "not a result"}.get(pair.verdict, "if equal")
+
+
+_OF_TAU = ("measure.accept_length", "fact.workload.dataset")
+"""Factors whose caveat is about the accept length itself, and so about every number made of it."""
+
+
+def tau_caveats(pair: Pair) -> list[str]:
+    """That a pair's accept length is not that of real text, shortly: ``accept length simulated``."""
+    found = {factor.name: factor for factor in pair.factors if factor.does == "caveat"}
+    said = ("accept length {}", "accept length on {} requests")
+    return [
+        text.format(_values(found[name])) for name, text in zip(_OF_TAU, said, strict=True) if name in found
+    ]
+
+
+def of_unreal_text(pair: Pair) -> bool:
+    """Whether a pair's accept length is simulated, at its ceiling, or of requests that are no text."""
+    bare_names = [_KIND.sub("", name) for name in _OF_TAU]
+    return any(name in caveat for caveat in pair.caveats for name in bare_names)
+
+
+def on_terms(pair: Pair) -> str:
+    """What a number of this pair is worth, said before it: ``On unequal terms: ``; empty for a fair pair."""
+    if pair.verdict == "unproven" and pair.doubted_only:
+        return "With the doubt about the measurement: "
+    return {"fair": "", "unfair": "On unequal terms: "}.get(pair.verdict, "If the two servers are equal: ")
+
+
+def with_terms(pair: Pair, text: str) -> str:
+    """A sentence about both sides with the terms on which it holds before it."""
+    lead = on_terms(pair)
+    return f"{lead}{text[:1].lower()}{text[1:]}" if lead else text
+
+
 def _values(factor: Factor) -> str:
     mine, theirs = factor.candidate_value, factor.baseline_value
     if mine is None or theirs is None or mine == theirs:
@@ -123,6 +177,7 @@ def reason(pair: Pair) -> str:
         parts += [
             f"{name_factors(odd)} {'differs' if len(odd) == 1 else 'differ'} and nobody classified it"
         ] * bool(odd)
+        parts += [doubts(pair)] * bool(pair.doubts())
         if parts:
             return "; ".join(parts)
     if pair.verdict == "fair":
@@ -180,13 +235,14 @@ def headline(section: Section) -> str:
     if fair is not None:
         return f"{what} On equal terms, against {fair.baseline.name}, {run.name} {_result(fair)}."
     if chosen.verdict == "unproven":
-        return f"{what} If they are equal, {run.name} {_result(chosen)} against {chosen.baseline.name}."
+        known = "With that doubt" if chosen.doubted_only else "If that does not matter"
+        lead = "If they are equal" if chosen.unknowns() or not chosen.factors else known
+        return f"{what} {lead}, {run.name}, against {chosen.baseline.name}, {_result(chosen)}."
     if section.maybe is not None:
         likely = section.maybe
         doubt = f"against {likely.baseline.name} (unproven: {reason(likely)})"
-        return (
-            f"{what} No fair pair is in the store; {doubt} {run.name} {_result(likely)}, if those are equal."
-        )
+        end = "" if likely.doubted_only else ", if those are equal"
+        return f"{what} No fair pair is in the store; {doubt} {run.name} {_result(likely)}{end}."
     return f"{what} The store holds no fair pair for {run.name}: no number is given as the result."
 
 
@@ -201,9 +257,9 @@ def across(pair: Pair) -> str:
 def _result(pair: Pair) -> str:
     level = pair.main_level
     if level is None:
-        first = pair.levels[0] if pair.levels else None
-        return outcome(first)
-    doubt = f" (before you believe it: {several(level.caveats, 2)})" if level.caveats else ""
+        return f"has no number: {pair.why_no_number}"
+    against = [*level.caveats, *tau_caveats(pair)]
+    doubt = f" (before you believe it: {several(against, 2)})" if against else ""
     return f"{outcome(level)}, {margin(level)}{doubt}{elsewhere(pair, level)}"
 
 

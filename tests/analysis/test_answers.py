@@ -79,7 +79,7 @@ def text_of(page: str) -> str:
 def test_where_to_switch_it_off_with_several_crossings(page: dict[str, Any]) -> None:
     said = answer(page, "switch_off")
     assert said["text"] == (
-        "If the two servers are equal: Switch it off between batch 4 and 8; it pays again, from somewhere "
+        "If the two servers are equal: switch it off between batch 4 and 8; it pays again, from somewhere "
         "between batch 16 and 64."
     )
     assert [(row["from_batch_size"], row["to_batch_size"]) for row in said["rows"]] == [
@@ -174,7 +174,7 @@ def test_whatif_answers_on_the_command_line(target: str) -> None:
     assert (rows[16]["change"], rows[16]["change_by"]) == ("starts paying", 64)
     assert rows[32]["from"] == "baseline read between 16 and 64"
     assert "outside the baseline's batch sizes" in rows[128]["refused"]
-    assert "Switch it off between batch 4 and 8" in done.stderr
+    assert "switch it off between batch 4 and 8" in done.stderr
     done = ask(target, "--ask", "draft", "--format", "csv")
     assert done.stdout.splitlines()[0].startswith("batch_size,tau,tau_needed,factor,basis,survival")
     assert "its accept length must rise from 2.00 (2.00 to 2.00) to 2.40" in done.stderr

@@ -209,7 +209,10 @@ def test_answers_carry_their_intervals(store: str) -> None:
     (adjusted,) = said["adjusted"]["rows"]
     for name in ("round_ms", "if_no_gain", "needed_gain"):
         assert adjusted[f"{name}_lo"] < adjusted[name] < adjusted[f"{name}_hi"]
-    assert section["headline"].endswith("margin +0.251 (0.245 to 0.257) tokens at batch 1.")
+    assert section["headline"].endswith(
+        "margin +0.251 (0.245 to 0.257) tokens at batch 1 "
+        "(before you believe it: accept length on random-ids requests)."
+    )
     verify = next(row for row in section["bill"] if row["phase"] == "verify")
     assert verify["share_pct_lo"] < verify["share_pct"] < verify["share_pct_hi"]
     assert verify["tokens_lo"] < verify["tokens"] < verify["tokens_hi"]

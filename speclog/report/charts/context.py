@@ -45,11 +45,29 @@ def _title(points: Sequence[Row]) -> str:
     )
     crossing = _crossing(level)
     if crossing is not None:
-        return f"{words} and passes the accept length near {crossing:.0f}"
+        return f"{words} and passes the accept length near {crossing:.0f}{_unsure(level)}"
     tau = last.get("tau")
     if tau is None:
         return words
-    return f"{words}; the accept length stays {'above' if tau > last['tau_star'] else 'below'}"
+    where = "above" if tau > last["tau_star"] else "below"
+    if any(_holds(point) for point in level):
+        return f"{words}; that the accept length stays {where} is not shown{_unsure(level)}"
+    return f"{words}; the accept length stays {where}"
+
+
+def _holds(point: Row) -> bool:
+    """Whether the interval of break-even holds the accept length."""
+    low, high = point.get("tau_star_lo"), point.get("tau_star_hi")
+    return None not in (low, high, point["tau"]) and bool(low <= point["tau"] <= high)
+
+
+def _unsure(level: Sequence[Row]) -> str:
+    """Between which contexts break-even and accept length are not told apart."""
+    held = [point["context"] for point in level if _holds(point)]
+    if not held:
+        return ""
+    where = f"from {held[0]:.0f} to {held[-1]:.0f}" if len(held) > 1 else f"at {held[0]:.0f}"
+    return f" (the interval holds it {where})"
 
 
 def _star(point: Row) -> str:
