@@ -57,7 +57,9 @@ def summary(found: Sequence[Checked]) -> str:
     """``2 of 9 comparisons failed: a, b``."""
     failed = [f"{one.candidate_name} ({', '.join(one.failed)})" for one in found if one.failed]
     if not failed:
-        return f"{len(found)} of {len(found)} comparisons passed"
+        let_by = sum(one.effective_verdict != "fair" for one in found)
+        more = f"; {let_by} of them {'is' if let_by == 1 else 'are'} not fair" if let_by else ""
+        return f"{len(found)} of {len(found)} comparisons passed{more}"
     more = ", ..." if len(failed) > 5 else ""
     return f"{len(failed)} of {len(found)} comparisons failed: {', '.join(failed[:5])}{more}"
 
@@ -76,7 +78,8 @@ def markdown(found: Sequence[Checked]) -> str:
         said = (
             "<br>".join(escape(text) for text in notes(one)) or "everything that matters is known and equal"
         )
-        sign = "❌" if one.failed else "✅"
+        # Not failing is not passing: an unproven pair that --fail-on lets by is no green tick.
+        sign = "❌" if one.failed else "✅" if one.effective_verdict == "fair" else "⚠️"
         names = [escape(one.candidate_name), escape(one.baseline_name)]
         lines.append([sign, *names, one.verdict, f"**{one.effective_verdict}**", said])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -113,8 +116,10 @@ def _cases(one: Checked, fail_on: set[str]) -> Iterator[ElementTree.Element]:
             "testcase", classname=_xml(one.candidate_name), name=_xml(f"{kind}: against {one.baseline_name}")
         )
         message = _xml(_message(one, kind))
-        if message:
-            tag = "failure" if kind in fail_on else "skipped"
+        unjudged = _xml(_unjudged(one)) if kind == "regression" and not message else ""
+        if message or unjudged:
+            tag = "failure" if message and kind in fail_on else "skipped"
+            message = message or unjudged
             told = ElementTree.SubElement(case, tag, message=message.splitlines()[0])
             told.text = message
             if tag == "failure":
@@ -122,6 +127,12 @@ def _cases(one: Checked, fail_on: set[str]) -> Iterator[ElementTree.Element]:
         output = _xml("\n".join([f"verdict: {one.verdict}; counts as: {one.effective_verdict}", *notes(one)]))
         ElementTree.SubElement(case, "system-out").text = output
         yield case
+
+
+def _unjudged(one: Checked) -> str:
+    """Why no regression could be looked for; empty where at least one comparison was judged."""
+    rows = one.regressions or []
+    return "" if any(not row["why_not"] for row in rows) else "\n".join(map(regression_text, rows))
 
 
 def _message(one: Checked, kind: str) -> str:

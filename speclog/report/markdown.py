@@ -168,10 +168,10 @@ def _levels(pair: Pair) -> str:
         "windows",
         "lines",
     ]
-    return _table(head, [_level(level) for level in pair.levels])
+    return _table(head, [_level(pair, level) for level in pair.levels])
 
 
-def _level(level: Level) -> list[str]:
+def _level(pair: Pair, level: Level) -> list[str]:
     lines = f"{code(level.candidate_lines or 'none')} {code(level.baseline_lines or 'none')}"
     counted = f"{level.n_candidate} / {level.n_baseline}"
     if level.refused:
@@ -192,7 +192,8 @@ def _level(level: Level) -> list[str]:
         numbers.signed_with_span(level.margin_tokens, level.margin_tokens_lo, level.margin_tokens_hi),
         numbers.signed_with_span(level.margin_ms, level.margin_ms_lo, level.margin_ms_hi),
         (_TIE if level.tie else "")
-        + numbers.percent(level.speedup, low=level.speedup_lo, high=level.speedup_hi),
+        + numbers.percent(level.speedup, low=level.speedup_lo, high=level.speedup_hi)
+        + _condition(pair),
         f"{numbers.percent_between(level.speedup_lo, level.speedup_hi)} {level.interval_kind or ''}".strip(),
         numbers.percent(level.naive_speedup),
         counted,
@@ -227,9 +228,18 @@ def _brief(sections: Sequence[Section]) -> str:
         level = section.chosen.main_level if section.chosen else None
         against = escape(section.chosen.baseline.name) if section.chosen else "–"
         verdict = f"{words.verdict_word(section.verdict)}{_across(section.chosen)}"
-        speed = _speed(level) if level and section.verdict != "unfair" else ["–", "–"]
+        speed = ["–", "–"]
+        if section.chosen and level and section.verdict != "unfair":
+            said, span = _speed(level)
+            speed = [f"{said}{_condition(section.chosen)}", span]
         rows.append([escape(section.run.name), verdict, against, *speed])
     return _table(["run", "verdict", "baseline", "speedup", "interval"], rows)
+
+
+def _condition(pair: Pair) -> str:
+    """What must hold for the number before it to be a result."""
+    found = words.condition(pair)
+    return f" *{found}*" if found else ""
 
 
 def _speed(level: Level) -> list[str]:

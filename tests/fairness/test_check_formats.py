@@ -54,6 +54,27 @@ def test_slower_than_a_fair_baseline_is_a_regression(store_of: Stores) -> None:
     assert one(store, FAST, fail_on=["unfair"]).regressions is None
 
 
+def test_what_is_let_by_is_no_green_tick(store_of: Stores) -> None:
+    """An unproven pair had a tick under --fail-on unfair, and its regression, not looked for, had passed."""
+    unknown = candidate("unknown", drop=["fact.driver"])
+    store = store_of(BASE, unknown, FAST)
+    let_by, fair = one(store, unknown), one(store, FAST)
+    said = check_formats.markdown([let_by, fair])
+    assert said.startswith("**speclog check:** 2 of 2 comparisons passed; 1 of them is not fair\n")
+    assert [line[2:4].strip() for line in said.splitlines() if line.startswith(("| ⚠", "| ✅"))] == [
+        "⚠️",
+        "✅",
+    ]
+    suite = ElementTree.fromstring(check_formats.junit([let_by, fair], ["regression"]))
+    cases = {
+        case.get("classname", ""): case
+        for case in suite.iter("testcase")
+        if "regression" in case.get("name", "")
+    }
+    assert "not judged" in (cases["unknown"].find("skipped").get("message") or "")  # type: ignore[union-attr]
+    assert cases["fast"].find("skipped") is None
+
+
 def test_what_one_start_of_several_loses_by_is_no_regression(store_of: Stores) -> None:
     """Two starts of one server differ by more than either's interval knows; their mean is level."""
     level = 2.1 * 4.8
