@@ -151,6 +151,8 @@ def _bench_rows(session: Session, path: Path, text: str) -> Iterator[dict[str, A
 
 
 def _ceiling(session: Session) -> int | None:
+    if session.args.get("speculative_adaptive") == "true":
+        return None  # its arguments say with how many steps it begins
     steps = session.args.get("speculative_num_steps", "null")
     number = whole_number(steps)
     return None if number is None else number + 1

@@ -185,7 +185,10 @@ def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends]])
     question = "How good must the draft model be?"
     parts = [(level, need, first) for level, need, first in found if need is not None]
     if not parts:
-        why = "topk above 1, or steps unknown" if pair.main_level else pair.why_no_number
+        why = "topk above 1, or draft steps unknown" if pair.main_level else pair.why_no_number
+        why = (
+            "it changes its draft steps, so no position is always drafted" if pair.candidate.adaptive else why
+        )
         return Answer("draft", question, why_not=why, anchor="f-better-draft")
     rows = tuple(
         {

@@ -338,7 +338,8 @@ def _summary(full: Sequence[Section], brief: Sequence[Section], everything: bool
     unsure = sum(map(_without_interval, fair))
     more = f"; of {unsure} more there is no interval here" if unsure else ""
     unreal = sum(1 for pair in fair if _wins(pair) and words.of_unreal_text(pair))
-    note = f" ({unreal} with an accept length that real text need not reach)" if unreal else ""
+    held = numbers.count(unreal, "has", "have")
+    note = f" ({held} an accept length that real text need not reach)" if unreal else ""
     return f"{said} On equal terms {numbers.count(sure, 'of them wins', 'of them win')}{note}{more}."
 
 

@@ -49,6 +49,8 @@ class Run:
     first_line: int | None
     last_line: int | None
     overlays: tuple[str, ...] = ()
+    adaptive: bool = False
+    """Whether it changes its draft steps between rounds; then ``steps`` and ``draft_tokens`` are unknown."""
 
     @property
     def launched(self) -> Launched | None:
@@ -60,7 +62,9 @@ class Run:
         """The speculation in words: ``EAGLE3 5 steps, 6 draft tokens``, or ``no speculation``."""
         if not self.speculative:
             return "no speculation" if self.speculative is False else "speculation unknown"
-        parts = [f"{self.steps} steps" if self.steps is not None else ""]
+        parts = [
+            "adaptive steps" if self.adaptive else f"{self.steps} steps" if self.steps is not None else ""
+        ]
         if self.topk is not None and self.topk > 1:
             parts.append(f"topk {self.topk}")
         parts.append(f"{self.draft_tokens} draft tokens" if self.draft_tokens is not None else "")
@@ -71,7 +75,8 @@ class Run:
         """As `treatment`, for tight places: ``EAGLE3 5/6``."""
         if not self.speculative:
             return self.treatment
-        return f"{self.algorithm or 'speculation'} {self.steps or '?'}/{self.draft_tokens or '?'}"
+        steps = "adaptive" if self.adaptive else f"{self.steps or '?'}/{self.draft_tokens or '?'}"
+        return f"{self.algorithm or 'speculation'} {steps}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def runs(store: Store) -> dict[str, Run]:
     """Every run of the store by run_id, in order of start."""
     sql = """
         SELECT run_id, name, tag, engine, version, model, speculative, algorithm, steps, topk, draft_tokens,
-            served, end_reason, synthetic, started_at, windows, profile, arm, repeat, note, source,
+            adaptive, served, end_reason, synthetic, started_at, windows, profile, arm, repeat, note, source,
             first_line, last_line, overlays
         FROM run ORDER BY started_at NULLS LAST, name, run_id
     """

@@ -122,7 +122,8 @@ def of_configuration(run: Run, batch_size: int) -> str:
     """Every run of one configuration (model, speculation, profile) whose smallest batch size is this one."""
     wanted = {
         "model": run.model, "speculative": run.speculative, "algorithm": run.algorithm, "steps": run.steps,
-        "draft_tokens": run.draft_tokens, "coalesce(profile, '')": run.profile or "",
+        "adaptive": run.adaptive, "draft_tokens": run.draft_tokens,
+        "coalesce(profile, '')": run.profile or "",
     }  # fmt: skip
     alike = " AND ".join(f"{name} IS NOT DISTINCT FROM {_literal(value)}" for name, value in wanted.items())
     topk = f"= {run.topk}" if run.topk is not None and run.topk > 1 else "<= 1"

@@ -168,7 +168,9 @@ class State:
         steps, drafts = (
             server.text(f"speculative_num_{what}") or "default" for what in ("steps", "draft_tokens")
         )
-        told = f"{server.text('speculative_algorithm')} {steps} steps, {drafts} draft tokens"
+        what = f"{steps} steps, {drafts} draft tokens"
+        what = "adaptive steps" if server.text("speculative_adaptive") == "true" else what
+        told = f"{server.text('speculative_algorithm')} {what}"
         self.treatment = told if self.speculative else "no speculation"
         self._server = server
         self.look_again()

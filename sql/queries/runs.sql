@@ -3,7 +3,12 @@ SELECT
     run_id[:8] AS id,
     coalesce(tag || ': ' || name, name) AS run,
     CASE engine WHEN 'sglang' THEN '' ELSE engine || ' ' END || coalesce(version, version_min || '-' || version_max, '?') AS version,
-    CASE WHEN speculative THEN coalesce(algorithm, 'speculative') || ' ' || coalesce(steps::VARCHAR, '?') || '/' || coalesce(draft_tokens::VARCHAR, '?') WHEN speculative IS NULL THEN '?' ELSE 'plain' END AS speculation,
+    CASE
+        WHEN speculative THEN coalesce(algorithm, 'speculative') || ' '
+            || CASE WHEN adaptive THEN 'adaptive' ELSE coalesce(steps::VARCHAR, '?') || '/' || coalesce(draft_tokens::VARCHAR, '?') END
+        WHEN speculative IS NULL THEN '?'
+        ELSE 'plain'
+    END AS speculation,
     windows,
     CASE WHEN NOT served THEN 'never served' ELSE end_reason END AS state,
     started_at AS started

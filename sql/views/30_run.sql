@@ -1,5 +1,6 @@
 -- run: one row a run. Grain: run_id. Inputs: raw_run, current_ingest, run_reading, server_arg, annotation.
--- speculative, rounds_per_window: see run_reading. Of rows written while a log was followed the last counts: of two with one
+-- speculative, rounds_per_window: see run_reading. adaptive: the server changes its draft steps between rounds, so that its arguments only
+-- say how it begins: steps and draft_tokens are NULL then. Of rows written while a log was followed the last counts: of two with one
 -- last_line the one that knows how the run ended.
 CREATE OR REPLACE VIEW run AS
 WITH arg AS (
@@ -10,6 +11,7 @@ WITH arg AS (
         max(value) FILTER (name = 'speculative_num_steps') AS steps,
         max(value) FILTER (name = 'speculative_eagle_topk') AS topk,
         max(value) FILTER (name = 'speculative_num_draft_tokens') AS draft_tokens,
+        coalesce(max(value) FILTER (name = 'speculative_adaptive') = 'true', false) AS adaptive,
         max(value) FILTER (name = 'tp_size') AS tp_size,
         max(value) FILTER (name = 'dp_size') AS dp_size,
         max(value) FILTER (name = 'pp_size') AS pp_size
@@ -31,9 +33,10 @@ SELECT
     CASE WHEN a.model_path = 'null' THEN NULL ELSE trim(a.model_path, '"') END AS model,
     p.speculative,
     CASE WHEN a.algorithm = 'null' THEN NULL ELSE trim(a.algorithm, '"') END AS algorithm,
-    TRY_CAST(a.steps AS INTEGER) AS steps,
+    coalesce(a.adaptive AND p.speculative, false) AS adaptive,
+    CASE WHEN NOT a.adaptive THEN TRY_CAST(a.steps AS INTEGER) END AS steps,
     TRY_CAST(a.topk AS INTEGER) AS topk,
-    TRY_CAST(a.draft_tokens AS INTEGER) AS draft_tokens,
+    CASE WHEN NOT a.adaptive THEN TRY_CAST(a.draft_tokens AS INTEGER) END AS draft_tokens,
     TRY_CAST(a.tp_size AS INTEGER) AS tp_size,
     TRY_CAST(a.dp_size AS INTEGER) AS dp_size,
     TRY_CAST(a.pp_size AS INTEGER) AS pp_size,

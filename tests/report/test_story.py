@@ -450,3 +450,10 @@ def test_every_number_of_a_level_has_its_interval(store: str) -> None:
     assert ">+13 %<" not in page.replace(f">{numbers.percent(level.naive_speedup)}<", "")
     assert f'href="#ev-{fair.key}-b1">lines, SQL</a>' in page
     assert page.count("Equal (") == len(section.shown)
+
+
+def test_the_summary_counts_accept_lengths_of_no_real_text(store: str) -> None:
+    """A summary that goes into a pull request alone said "two of them win" of random tokens."""
+    document = json.loads(report_text(store, vs="baseline", candidates=None, fmt="json"))
+    said = "On equal terms two of them win (two have an accept length that real text need not reach)."
+    assert document["summary"].endswith(said)

@@ -84,7 +84,7 @@ def title(pair: Pair, points: Sequence[Row], size: int) -> str:
         return numbers.capital(f"{count} would be best at batch {size}, as it runs now: {now} measured")
     gain = numbers.percent_with(best["speedup"], best["speedup_lo"], best["speedup_hi"])
     said = f"{gain} predicted" if best["steps"] else "the plain server"
-    said += f", {now} measured with {used}" if now else ""
+    said += f", {now} measured with {'steps that it changes' if used is None else used}" if now else ""
     if best["over_own_lo"] <= 1:
         more = numbers.percent_with(best["over_own"], best["over_own_lo"], best["over_own_hi"])
         return numbers.capital(
