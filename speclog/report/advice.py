@@ -37,7 +37,7 @@ def lost(section: Section) -> Answer:
         more = [f"{len(unknown) - 3} more"] if len(unknown) > 3 else []
         why = f"{words.join([*unknown[:3], *more])} are not recorded for both runs"
         return Answer("lost", question, why_not=why, anchor=place)
-    others = words.name_factors(pair.confounders())
+    others = words.name_factors([*pair.confounders(), *pair.unclassified()])
     text = f"None; what differs from {pair.baseline.name} is {others}." if others else "None differs."
     return Answer("lost", question, text, anchor=place)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 _DOUBT = re.compile(r"^\d+ measurement doubts?: ")
+_UNCLASSIFIED = re.compile(r"^\d+ unclassified factors? ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +256,15 @@ class Pair:
         return [factor for factor in self.factors if factor.state == "doubt"]
 
     @property
-    def doubted_only(self) -> bool:
-        """Whether all that leaves the pair unproven is recorded: then no equality is left to be assumed."""
+    def left_open(self) -> str:
+        """What leaves an unproven pair open: ``unknown`` (assumed equal), ``unclassified``, ``doubt``."""
         if self.factors:
-            return bool(self.doubts()) and not (self.unknowns() or self.unclassified())
-        return bool(self.reasons) and all(_DOUBT.search(one) for one in self.reasons)
+            found = {factor.state for factor in self.factors}
+            return next((one for one in ("unknown", "unclassified", "doubt") if one in found), "unknown")
+        if self.reasons and all(_DOUBT.search(one) for one in self.reasons):
+            return "doubt"
+        odd = self.reasons and all(_DOUBT.search(one) or _UNCLASSIFIED.search(one) for one in self.reasons)
+        return "unclassified" if odd else "unknown"
 
     def unclassified(self) -> list[Factor]:
         """The factors that differ and that the catalogue does not know: whether they matter is open."""

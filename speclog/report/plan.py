@@ -118,7 +118,9 @@ def _prove(pair: Pair) -> tuple[str, str, str | None, None]:
     why = [f"not recorded: {', '.join(missing)}"] * bool(missing)
     why += [f"nobody classified (speclog check --factors FILE): {', '.join(odd)}"] * bool(odd)
     why += [doubted] * bool(mends)
-    if pair.doubted_only:
+    if pair.left_open == "unclassified":
+        return ("Both arms again, alike in what differs now.", "; ".join(why), _launch(pair, 1), None)
+    if pair.left_open == "doubt":
         again = _launch(pair, 1)
         return (
             "Both arms again, without what is in doubt.",

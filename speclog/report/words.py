@@ -117,7 +117,9 @@ def doubts(pair: Pair) -> str:
 def condition(pair: Pair) -> str:
     """What must hold for a number of a pair to be a result, as a tag beside it; empty for a fair pair."""
     if pair.verdict == "unproven":
-        return "in doubt" if pair.doubted_only else "if equal"
+        return {"doubt": "in doubt", "unclassified": "if that does not matter"}.get(
+            pair.left_open, "if equal"
+        )
     return {"fair": "", "unfair": "not a result"}.get(pair.verdict, "if equal")
 
 
@@ -140,11 +142,18 @@ def of_unreal_text(pair: Pair) -> bool:
     return any(name in caveat for caveat in pair.caveats for name in bare_names)
 
 
+_LEADS = {
+    "unknown": ("If they are equal", "If the two servers are equal: "),
+    "unclassified": ("If that does not matter", "If what differs does not matter: "),
+    "doubt": ("With that doubt", "With the doubt about the measurement: "),
+}
+
+
 def on_terms(pair: Pair) -> str:
     """What a number of this pair is worth, said before it: ``On unequal terms: ``; empty for a fair pair."""
-    if pair.verdict == "unproven" and pair.doubted_only:
-        return "With the doubt about the measurement: "
-    return {"fair": "", "unfair": "On unequal terms: "}.get(pair.verdict, "If the two servers are equal: ")
+    if pair.verdict == "unproven":
+        return _LEADS[pair.left_open][1]
+    return {"fair": "", "unfair": "On unequal terms: "}.get(pair.verdict, _LEADS["unknown"][1])
 
 
 def with_terms(pair: Pair, text: str) -> str:
@@ -235,13 +244,14 @@ def headline(section: Section) -> str:
     if fair is not None:
         return f"{what} On equal terms, against {fair.baseline.name}, {run.name} {_result(fair)}."
     if chosen.verdict == "unproven":
-        known = "With that doubt" if chosen.doubted_only else "If that does not matter"
-        lead = "If they are equal" if chosen.unknowns() or not chosen.factors else known
+        lead = _LEADS[chosen.left_open][0]
         return f"{what} {lead}, {run.name}, against {chosen.baseline.name}, {_result(chosen)}."
     if section.maybe is not None:
         likely = section.maybe
         doubt = f"against {likely.baseline.name} (unproven: {reason(likely)})"
-        end = "" if likely.doubted_only else ", if those are equal"
+        end = {"unknown": ", if those are equal", "unclassified": ", if that does not matter"}.get(
+            likely.left_open, ""
+        )
         return f"{what} No fair pair is in the store; {doubt} {run.name} {_result(likely)}{end}."
     return f"{what} The store holds no fair pair for {run.name}: no number is given as the result."
 

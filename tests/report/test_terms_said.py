@@ -39,7 +39,7 @@ def test_a_doubt_is_no_confounder_and_not_equal(doubt: Factor) -> None:
     one = pair("unproven", doubt)
     assert doubt.state == "doubt"
     assert not one.confounders()
-    assert one.doubted_only
+    assert one.left_open == "doubt"
 
 
 def test_what_is_known_to_differ_is_not_said_to_be_assumed_equal() -> None:
@@ -53,6 +53,22 @@ def test_what_is_known_to_differ_is_not_said_to_be_assumed_equal() -> None:
     assert words.condition(pair("unproven", DRIVER, QUEUES)) == "if equal"
     brief = replace(pair("unproven"), reasons=("1 measurement doubt: queueing",))  # its factors were not read
     assert words.condition(brief) == "in doubt"
+
+
+def test_what_nobody_classified_is_known_to_differ() -> None:
+    """It was "None differs", and what it said held "if the two servers are equal"."""
+    one = pair("unproven", factor("arg.novel", "1", "2", "unclassified", does="unproven"), QUEUES)
+    assert "If that does not matter, c, against b, wins" in headline(one)
+    assert words.on_terms(one) == "If what differs does not matter: "
+    assert words.condition(one) == "if that does not matter"
+    brief = replace(pair("unproven"), reasons=("1 unclassified factor differs: novel",))
+    assert words.condition(brief) == "if that does not matter"
+    lost = advice.lost(Section(one.candidate, one, None, None, [one])).text
+    assert lost == "None; what differs from b is novel."
+    ((_, _, what, _, _, _),) = plan(
+        replace(story(), sections=[Section(one.candidate, one, None, None, [one], maybe=one)])
+    )
+    assert what == "Both arms again, alike in what differs now."
 
 
 def test_a_doubt_beside_a_confounder_is_not_what_makes_it_unfair() -> None:
