@@ -65,6 +65,26 @@ def test_an_environment_that_a_manifest_lacks_was_not_looked_for(ingest: Ingest,
     assert rows("SELECT * FROM fact WHERE name = 'profiling'") == []
 
 
+@pytest.mark.parametrize("blank", ["", " ", "unknown", "[N/A]", "[Not Supported]", "[Unknown Error]"])
+def test_what_a_tool_prints_where_it_knows_nothing_is_no_value(
+    ingest: Ingest, rows: Rows, blank: str
+) -> None:
+    """Two runs of an unknown driver were of the same one."""
+    lacks = {
+        "versions": {"sglang": blank, "driver": blank, "torch": "2.9"},
+        "gpus": [{"name": "H200", "power_limit_w": 600}, {"name": "H200", "power_limit_w": blank}],
+        "topology": blank,
+        "workload": {"dataset": blank, "dataset_path": "", "input_len": 128},
+    }
+    ingest(log(manifest(**lacks), start(), decode(2)))
+    facts = dict(rows("SELECT name, value FROM fact"))
+    assert not {"driver", "topology", "gpu.power_limit_w", "workload.dataset"} & facts.keys()
+    known = {"torch": "2.9", "gpu.name": "H200", "gpu.count": "2", "workload.input_len": "128"}
+    assert known.items() <= facts.items()
+    assert facts["workload.dataset_path"] == ""
+    assert rows("SELECT version FROM run") != [(blank,)]
+
+
 def test_run_id_is_the_manifests_session(ingest: Ingest) -> None:
     first = ingest(log(manifest(), start(), decode(2)))[0]
     other = ingest(log(manifest(), start(5), decode(7), decode(8)), "other-host.log")[0]
