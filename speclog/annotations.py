@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from speclog.errors import UsageError
+from speclog.formats.values import told
 
 if TYPE_CHECKING:
     from speclog.store import Store
@@ -35,7 +36,7 @@ class Entry(NamedTuple):
 
 
 def parse(words: Iterable[str]) -> list[Entry]:
-    """Read ``KEY=VALUE`` words. Raises UsageError for an unknown key or a word without '='."""
+    """Read ``KEY=VALUE`` words. Raises UsageError for an unknown key, a word without '=', and `unknown`."""
     return [entry for word in words for entry in _parse(word)]
 
 
@@ -47,6 +48,8 @@ def _parse(word: str) -> list[Entry]:
         return _several(value)
     if key not in PLAIN_KEYS and not _NAMED.fullmatch(key):
         raise UsageError(f"{key}: not a key; use env.NAME, arg.NAME, fact.NAME, or {', '.join(PLAIN_KEYS)}")
+    if value and not told(value) and (key in ("machine", "workload") or key.startswith("fact.")):
+        raise UsageError(f"{word}: vouches for nothing, and two such words would be equal; leave it out")
     if key.startswith("env."):
         return [Entry(key, None if value == UNSET else value)]
     return [Entry(key, _canonical(value) if value and key.startswith("arg.") else value)]

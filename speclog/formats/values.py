@@ -10,6 +10,14 @@ from typing import Any
 Value = int | float | bool | str | list[int] | list[float] | None
 
 
+_NOT_TOLD = frozenset({"", "?", "unknown", "n/a", "null", "not supported", "unknown error"})
+
+
+def told(value: object) -> bool:
+    """Whether a value says something: what a tool prints where it knows nothing is no value, equal or not."""
+    return not isinstance(value, str) or value.strip().strip("[]").lower() not in _NOT_TOLD
+
+
 def whole_number(text: str) -> int | None:
     """A text of one to eighteen ASCII digits as a number; None for anything else that a log may hold."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None

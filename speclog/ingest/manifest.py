@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from speclog.formats.engine import Record
+from speclog.formats.values import told
 from speclog.ingest.session import Fact, Session
 
 _QUARTER = 900  # offsets of time zones are multiples of a quarter of an hour
 _DAY = 86_400  # and none is so large
-_NOT_TOLD = {"", "?", "unknown", "n/a", "null", "not supported", "unknown error"}
 _NEVER_BLANK = ("dataset", "input_len", "output_len")
 """Of the workload; other keys may be blank: no path of a data set."""
 
@@ -31,23 +31,18 @@ def take(session: Session, data: Mapping[str, Any], line_no: int) -> None:
     _versions(session, _mapping(data.get("versions")), line_no)
     _gpus(session, data.get("gpus"), line_no)
     for key in ("topology", "plugins", "node_rank"):
-        if key in data and _told(data[key]):
+        if key in data and told(data[key]):
             session.set_fact(key, data[key], "manifest", line_no)
     if "other_gpu_processes" in data:
         session.set_fact("gpu.other_processes", data["other_gpu_processes"], "manifest", line_no)
     for key, value in _mapping(data.get("workload")).items():
-        if key not in _NEVER_BLANK or _told(value):
+        if key not in _NEVER_BLANK or told(value):
             session.set_fact(f"workload.{key}", value, "manifest", line_no)
-    for source, told in _mapping(data.get("evidence")).items():
-        for key, value in _mapping(told).items():
+    for source, what in _mapping(data.get("evidence")).items():
+        for key, value in _mapping(what).items():
             session.set_fact(f"evidence.{source}.{key}", value, "manifest", line_no)
     for key, value in _mapping(data.get("model_config")).items():
         session.set_fact(f"model.{key}", value, "manifest", line_no)
-
-
-def _told(value: object) -> bool:
-    """Whether a value says something: what a tool prints where it knows nothing is no value, equal or not."""
-    return not isinstance(value, str) or value.strip().strip("[]").lower() not in _NOT_TOLD
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -56,9 +51,9 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _versions(session: Session, versions: Mapping[str, Any], line_no: int) -> None:
     sglang = versions.get("sglang")
-    session.set_version(sglang if _told(sglang) else None, "manifest")
+    session.set_version(sglang if told(sglang) else None, "manifest")
     for name, value in versions.items():
-        if value is not None and _told(value):
+        if value is not None and told(value):
             session.set_fact(name, value, "manifest", line_no)
 
 
@@ -73,7 +68,7 @@ def _gpus(session: Session, gpus: object, line_no: int) -> None:
     if not rows:  # known to have none is not the same as unknown
         session.set_fact("gpu.name", "none", "manifest", line_no)
     for key in sorted({key for row in rows for key in row} - {"index"}):
-        values = [value if _told(value := row.get(key)) else None for row in rows]
+        values = [value if told(value := row.get(key)) else None for row in rows]
         same = all(value == values[0] for value in values)
         if all(value is not None for value in values):
             session.set_fact(f"gpu.{key}", values[0] if same else values, "manifest", line_no)

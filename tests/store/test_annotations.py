@@ -6,6 +6,7 @@ import pytest
 from made_runs import frames
 
 from speclog.annotations import contradictions, parse, record
+from speclog.errors import UsageError
 from speclog.store import Store, open_store
 
 AHEAD = timedelta(hours=1)
@@ -52,3 +53,10 @@ def test_a_variable_vouched_to_be_unset_is_something_said(target: str) -> None:
         store.append(frames("a"))
         say(store, "env.FOO=(unset)")
         assert store.rows("SELECT value, source FROM env_var WHERE name = 'FOO'") == [(None, "annotation")]
+
+
+@pytest.mark.parametrize("word", ["fact.driver=unknown", "machine=?", "workload=N/A", "fact.topology=[N/A]"])
+def test_nobody_vouches_for_the_unknown(word: str) -> None:
+    with pytest.raises(UsageError, match="vouches for nothing"):
+        parse([word])
+    assert parse([f"{word.partition('=')[0]}="])  # takes back what was said
