@@ -14,17 +14,16 @@ server AS (
     SELECT run_id, min(tau) AS low, max(tau) AS high FROM printed WHERE tau IS NOT NULL GROUP BY run_id HAVING sum(n) >= 5
 )
 SELECT b.* EXCLUDE (ingest_id) REPLACE (
-    list_concat(
-        coalesce(b.doubts, []),
-        CASE WHEN b.accept_len > 1.15 * s.high OR b.accept_len < 0.85 * s.low
-            THEN [format('accept length {:.4g} is not what the log prints, {:.4g} to {:.4g}', b.accept_len, s.low, s.high)]
-            ELSE [] END,
-        CASE WHEN b.output_tok_s > 1.25 * p.tok_s
-            THEN [format(
-                'output throughput {:.4g} tok/s is above the {:.4g} tok/s that the log prints at batch size {}', b.output_tok_s, p.tok_s, p.batch_size
-            )]
-            ELSE [] END
-    ) AS doubts
+    coalesce(b.doubts, [])
+    || CASE WHEN b.accept_len > 1.15 * s.high OR b.accept_len < 0.85 * s.low
+        THEN [format('accept length {:.4g} is not what the log prints, {:.4g} to {:.4g}', b.accept_len, s.low, s.high)]
+        ELSE [] END
+    || CASE WHEN b.output_tok_s > 1.25 * p.tok_s
+        THEN [format(
+            'output throughput {:.4g} tok/s is above the {:.4g} tok/s that the log prints at batch size {}', b.output_tok_s, p.tok_s, p.batch_size
+        )]
+        ELSE [] END
+    AS doubts
 )
 FROM raw_bench_result AS b
 JOIN current_ingest AS i USING (ingest_id)
