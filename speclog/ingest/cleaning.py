@@ -52,27 +52,40 @@ def cleaned(text: str) -> list[str]:
     has_bar, wrap = _bar().search, _wrap().sub
     if not _MAYBE_HIDDEN.search(text):  # nothing but bars, and lines of programs that are no server
         return [wrap("", part, 1) for part in parts if not has_bar(part)]
-    return [line for part in parts if (line := _cleaned_part(part)) is not None]
+    return [line for part in parts for line in _cleaned_part(part)]
 
 
 _MAYBE_HIDDEN = re.compile(r'\[20|["{\x1b\ufeff]')
 
 
-def _cleaned_part(part: str) -> str | None:
+def _cleaned_part(part: str) -> list[str]:
     if find_noise(part) is not None:
-        return None
+        return []
     line = _ANSI.sub("", part) if "\x1b" in part else part
     if line.startswith("[20"):
-        return line
+        return [line]
     if _RAY_MARK in line:
         line = _REPEATED.sub("", line)
-    has_bar = _bar().search
-    if has_bar(line) and (glued := _BEHIND_BAR.search(line)):
-        line = glued[1]
     line = _wrap().sub("", line, count=1)
     if not line.startswith("[20") and _suspicious(line):
-        line = unwrap(line[:_MAX_LINE])
-    return line if line.startswith("[20") or not has_bar(line) else None
+        return _hidden_lines(line)
+    return [] if _bar().search(line) and not line.startswith("[20") else [line]
+
+
+def _hidden_lines(text: str) -> list[str]:
+    """The lines that a JSON string, or a line that only looks odd, holds: a string may hold several."""
+    line = unwrap(text[:_MAX_LINE])
+    if not line.isascii():
+        line = line.encode("utf-8", "replace").decode()  # JSON can name halves of characters
+    if "\n" in line:
+        return [found for part in line.split("\n") for found in cleaned(part)]
+    has_bar = _bar().search(line) is not None
+    if line != text and ("\r" in line or has_bar):
+        return cleaned(line)
+    if has_bar and not line.startswith("[20"):
+        glued = _BEHIND_BAR.search(line)
+        return [glued[1]] if glued else []
+    return [line]
 
 
 _QUOTED = re.compile(r'\s*"')
@@ -106,10 +119,6 @@ def _unwrapped(frame: pl.DataFrame, odd: pl.Series) -> pl.DataFrame:
     line = pl.col("text")
     places = odd.arg_true()
     lines = frame["text"].gather(places).to_frame()
-    bars = pl.any_horizontal(line.str.contains(literal, literal=True) for literal in bar_literals())
-    lines = lines.with_columns(
-        pl.when(bars & line.str.contains(_GLUED)).then(line.str.extract(_GLUED)).otherwise(line)
-    )
     if lines["text"].str.contains(_RAY_MARK, literal=True).any():
         lines = lines.with_columns(line.str.replace(_RAY_TAIL, ""))
     lines = lines.with_columns(line.str.replace(rust_wrap_pattern(), ""))
@@ -122,9 +131,12 @@ def _unwrapped(frame: pl.DataFrame, odd: pl.Series) -> pl.DataFrame:
     still = lines.select(~line.str.starts_with("[20") & hidden).to_series()
     text = lines["text"]
     if still.any():
-        slow = [unwrap(raw[:_MAX_LINE]) for raw in text.filter(still).to_list()]
+        hidden_in = map(_hidden_lines, text.filter(still).to_list())
+        slow = ["\r".join(found) if found else None for found in hidden_in]
         text = text.scatter(still.arg_true(), slow)
-    gone = text.to_frame().select(bars & ~line.str.starts_with("[20")).to_series()
+    bars = pl.any_horizontal(line.str.contains(literal, literal=True) for literal in bar_literals())
+    gone = text.to_frame().select(line.is_null() | (bars & ~line.str.starts_with("[20"))).to_series()
     frame = frame.with_columns(frame["text"].scatter(places, text))
     keep = pl.repeat(True, frame.height, eager=True).scatter(places.filter(gone), False)
-    return frame.filter(keep) if gone.any() else frame
+    frame = frame.filter(keep) if gone.any() else frame
+    return frame.with_columns(line.str.split("\r")).explode("text") if still.any() else frame

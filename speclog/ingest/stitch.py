@@ -36,6 +36,7 @@ class Stitcher:
         self.kept: KeptRanks = {} if kept is None else kept
         self._clock = ClockWatch()
         self._pending: dict[Key, int] = {}  # prefill lines not yet followed by a decode line
+        self._newest: dict[str, int] = {}  # line of the newest row by table
 
     def go_on(self, before: Stitcher, index: int) -> None:
         """Let the first session be one of another log: what is remembered of that one holds for it."""
@@ -56,6 +57,7 @@ class Stitcher:
         """
         rows = {table: _sessions_of(frame, sessions) for table, frame in typed.items()}
         _look(rows, text_of, sessions)
+        rows = {table: self._told_apart(table, frame) for table, frame in rows.items()}
         rows = self._one_rank(rows, sessions)
         rows = {table: frame for table, frame in rows.items() if not frame.is_empty()}
         if rows:
@@ -70,6 +72,20 @@ class Stitcher:
             source = same("source_index", self._source_index, frame.height, np.int32)
             buffer.add(table, put(_steps(frame, sessions), source))
             _count(table, frame, sessions)
+
+    def _told_apart(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+        """Batch lines that one line of the file holds (a JSON string may) as lines that follow it.
+
+        A row is known by its line: two of one line would be taken for each other wherever rows are joined.
+        """
+        lines = numbers(frame["line_no"])
+        before = self._newest.get(table, 0)
+        if lines[0] <= before or (lines[1:] == lines[:-1]).any():
+            places = np.arange(len(lines))
+            lines = np.maximum(np.maximum.accumulate(lines - places), before + 1) + places
+            frame = put(frame, pl.Series("line_no", lines))
+        self._newest[table] = int(lines[-1])
+        return frame
 
     def _prefills_of_one(
         self, rows: dict[str, pl.DataFrame], dp_rank: int, sessions: Sequence[Session]
@@ -88,7 +104,7 @@ class Stitcher:
             return rows
         windows = rows[_WINDOWS]
         owners = windows["session"].to_numpy()
-        done = np.searchsorted(prefills, windows["line_no"].to_numpy())
+        done = np.searchsorted(prefills, windows["line_no"].to_numpy(), side="right")
         before = np.roll(done, 1)
         for place in np.flatnonzero(np.diff(owners, prepend=-1)).tolist():
             before[place] = from_start(int(owners[place]))
@@ -120,7 +136,7 @@ class Stitcher:
 
     def _prefills_since(self, rows: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         """Prefill lines of the same DP rank since its previous decode line, across chunks."""
-        parts = [_order(rows[table], n) for n, table in enumerate((_WINDOWS, _PREFILLS)) if table in rows]
+        parts = [_order(rows[table], n) for n, table in ((1, _PREFILLS), (0, _WINDOWS)) if table in rows]
         order = pl.concat(parts).sort("line_no", maintain_order=True)
         before = pl.DataFrame(
             [(*key, n) for key, n in self._pending.items()],
