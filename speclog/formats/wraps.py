@@ -19,7 +19,8 @@ _ANSI = re.compile(ANSI)
 class Wrap:
     """One wrapper: its name, the pattern of what it puts before a line, and a sample.
 
-    A group of the pattern is the name of the line's source (container, pod, unit).
+    A group of the pattern is the name of the line's source (container, pod, unit); the group
+    ``process`` is that of a process.
     """
 
     name: str
@@ -59,17 +60,26 @@ def _each() -> tuple[re.Pattern[str], ...]:
 
 def source_of(line: str) -> str:
     """The name of a line's source as its wrappers give it, '' where none does; of nested ones all names."""
+    return names_of(line)[0]
+
+
+def names_of(line: str) -> tuple[str, str]:
+    """`source_of` a line, and the process that its wrappers name, '' where none does."""
+    line = _ANSI.sub("", line).lstrip("\ufeff")
     names: list[str] = []
+    process = ""
     at, found = 0, True
     while found:
         found = False
         for pattern in _each():
             match = pattern.match(line, at)
             if match and match.end() > at:
-                names += match.groups()
+                named = match.groupdict()
+                process = named.get("process", process)
+                names += [] if named else match.groups()
                 at, found = match.end(), True
                 break
-    return " ".join(names)
+    return " ".join(names), process
 
 
 @cache

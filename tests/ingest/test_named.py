@@ -30,6 +30,8 @@ NAMES = {
     "stern": "{}-0 server ",
     "journald": "Jan 29 01:16:05 node0 {}[20426]: ",
     "journald around compose": "Jan 29 01:16:05 node0 dockerd[2042]: {}-1  | ",
+    "compose, coloured": "\x1b[36m{}-1  | \x1b[0m",
+    "a byte order mark": "\ufeff{}-1  | ",
 }
 
 
@@ -98,3 +100,44 @@ def test_names_of_lines() -> None:
     assert source_of("2026-08-01T23:43:46.123Z stderr F " + line) == ""
     assert source_of("3: " + line) == ""
     assert source_of("base-1  | 2026-08-01T23:43:46.123Z " + line) == "base-1"
+
+
+def actors(*of_each: tuple[int, list[str]]) -> str:
+    """Lines of Ray actors, by process, in turns."""
+    turns = zip(*(lines for _, lines in of_each), strict=True)
+    pids = [pid for pid, _ in of_each]
+    return "".join(
+        f"\x1b[36m(SGLangEngine pid={pid}, ip=10.20.0.11)\x1b[0m {line}\n"
+        for turn in turns
+        for pid, line in zip(pids, turn, strict=True)
+    )
+
+
+@pytest.mark.parametrize("lines_cut", [0, 1, 2])
+def test_two_actors_that_print_the_same_rank_are_two_servers(
+    ingest: Ingest, rows: Rows, lines_cut: int
+) -> None:
+    other = [start(0, ARGS.replace("='m'", "='m', port=3")), prefill(1, new=65)]
+    other += [line.replace("(token/s): 10", "(token/s): 20") for line in BASE[2:]]
+    text = actors((111, BASE[lines_cut:]), (222, other[lines_cut:]))
+    found = ingest(text, "ray.log")
+    assert [(s.status, s.windows) for s in found if s.windows] == [("ingested", 5)] * 2
+    assert rows("SELECT run, count(*), min(gen_tok_s) FROM decode_window GROUP BY 1 ORDER BY 1") == [
+        ("ray.SGLangEngine-pid-111-ip-10.20.0.11", 5, 100),
+        ("ray.SGLangEngine-pid-222-ip-10.20.0.11", 5, 200),
+    ]
+    assert [s.status for s in ingest(text, "ray.log")] == ["unchanged"] * 2
+
+
+def test_ranks_of_one_server_may_print_in_actors_of_their_own(ingest: Ingest, rows: Rows) -> None:
+    first = [decode(2 + i, rank=" DP0", tok_s=100 + i) for i in range(5)]
+    second = [decode(2 + i, rank=" DP1", tok_s=200 + i) for i in range(5)]
+    nodes = actors((111, [start(0), *first]), (222, [start(0), *second]))
+    ingest(nodes, "nodes.log")
+    assert rows("SELECT count(DISTINCT run_id), count(*) FROM decode_window") == [(1, 10)]
+
+
+def test_actors_of_a_server_that_was_started_again_are_one_server(ingest: Ingest, rows: Rows) -> None:
+    lives = [start(0) + "\n" + actors((111, BASE[1:])), start(30) + "\n" + actors((222, BASE[1:]))]
+    ingest("".join(lives), "lives.log")
+    assert rows("SELECT count(*) FROM run WHERE windows = 5 AND server_args_line IS NOT NULL") == [(2,)]
