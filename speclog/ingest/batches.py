@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speclog.formats.block import Block, Places, block_of
-from speclog.formats.columns import Batches, BatchReader
+from speclog.formats.columns import Batches, BatchReader, kind_in
 from speclog.formats.texts import Lines, TextReader, joined
 from speclog.ingest.lines import Sieve, Sifted, blank_lines_at_end
 from speclog.ingest.odd import Cleaner
@@ -52,12 +52,15 @@ class Parsed:
                 return int(places[np.searchsorted(numbers, number)])
         return self.size
 
-    def text_of(self, number: int) -> str:
-        """The text of a kept line."""
+    def text_of(self, number: int, table: str) -> str:
+        """The text of a batch line of a table; the first of them where a line of the file holds several."""
         for block in self.kept:
-            place = int(np.searchsorted(block.numbers, number))
-            if place < block.height and block.numbers[place] == number:
-                return block.text(place)
+            first, behind = np.searchsorted(block.numbers, [number, number + 1]).tolist()
+            for place in range(first, behind):
+                text = block.text(place)
+                kind = kind_in(text)
+                if kind is not None and kind.table == table:
+                    return text
         return ""
 
 

@@ -85,7 +85,9 @@ class LogReader:
             return sum(bisect_left(column, stop) - bisect_left(column, start) for column in columns)
 
         self._splitter.take_all(first, chunk.others, batches)
-        self._stitcher.add(typed, lambda line: chunk.text_of(line - first), self.sessions, self.buffer)
+        self._stitcher.add(
+            typed, lambda line, table: chunk.text_of(line - first, table), self.sessions, self.buffer
+        )
         self._digest(chunk, first, self.sessions[before - 1 :])
         for session in self.sessions[before:]:
             session.first_byte = self._place_of(session.first_line, chunk)

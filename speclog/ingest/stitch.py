@@ -47,13 +47,13 @@ class Stitcher:
     def add(
         self,
         typed: dict[str, pl.DataFrame],
-        text_of: Callable[[int], str],
+        text_of: Callable[[int, str], str],
         sessions: Sequence[Session],
         buffer: Buffer,
     ) -> None:
         """Add a chunk's batch rows (file line numbers) to the buffer and to their sessions' counts.
 
-        ``text_of`` gives the text of a line of the chunk.
+        ``text_of`` gives the text of a line of the chunk that is a row of a table.
         """
         rows = {table: _sessions_of(frame, sessions) for table, frame in typed.items()}
         _look(rows, text_of, sessions)
@@ -214,7 +214,9 @@ def _sessions_of(frame: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFra
     return put(frame, pl.Series("session", np.maximum(place, 0) + recent[0].index))
 
 
-def _look(rows: dict[str, pl.DataFrame], text_of: Callable[[int], str], sessions: Sequence[Session]) -> None:
+def _look(
+    rows: dict[str, pl.DataFrame], text_of: Callable[[int, str], str], sessions: Sequence[Session]
+) -> None:
     """Identity and punctuation of each session from its first batch line of each table; fields it prints."""
     firsts = []
     for table, frame in rows.items():
@@ -222,14 +224,14 @@ def _look(rows: dict[str, pl.DataFrame], text_of: Callable[[int], str], sessions
         for index, line, printed in _first_lines(frame):
             layout = sessions[index].layout
             if name not in layout:
-                firsts.append((line, index, name))
+                firsts.append((line, index, table))
             layout.update(f"{table}.{c}" for c, n in zip(_fields(frame), printed, strict=True) if n)
-    for line, index, name in sorted(firsts):
-        text = text_of(line)
+    for line, index, table in sorted(firsts):
+        text = text_of(line, table)
         session = sessions[index]
-        session.layout |= shape_flags(text) | {name}
+        session.layout |= shape_flags(text) | {f"shape.{table}"}
         session.identity = session.identity or text
-        if name == f"shape.{_WINDOWS}":
+        if table == _WINDOWS:
             session.first_decode = text
         session.engine = session.engine or "sglang"
 

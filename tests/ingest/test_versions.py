@@ -50,3 +50,22 @@ def test_what_is_left_of_a_log_does_not_exclude_its_version(shared: Path) -> Non
             if compare_key(version) < compare_key(low) or (high and compare_key(high) < compare_key(version)):
                 wrong.append((version, low, high, line[:60], before[:60]))
     assert not wrong
+
+
+def test_a_batch_line_behind_the_rest_of_a_wrapped_bar_tells_its_version() -> None:
+    """What is left of the wrapper before the bar is a line of the same number."""
+    bar = "sglang-1  | \r 50%|#####     | 4/8 [00:02<00:02,  1.90it/s]\r"
+    decode = (
+        "[2026-01-29 01:16:05 TP0] Decode batch. #running-req: 1, #token: 5, token usage: 0.12, "
+        "cuda graph: True, gen throughput (token/s): 320.00, #queue-req: 0"
+    )
+    prefill = (
+        "[2026-01-29 01:16:05 TP0] Prefill batch. #new-seq: 1, #new-token: 1024, #cached-token: 256, "
+        "token usage: 0.12, #running-req: 7, #queue-req: 0"
+    )
+    for lines in ((decode,), (prefill, decode), (f"{prefill}\r{decode}",), (f"{decode}\r{prefill}",)):
+        reader = LogReader()
+        reader.feed("".join(f"{bar}{text}\n" for text in lines).encode())
+        assert infer(reader.sessions[-1]) == ("0.4.6", "0.4.8")
+        assert reader.sessions[-1].first_decode == decode
+        assert reader.sessions[-1].identity in {prefill, decode}
