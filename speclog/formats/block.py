@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 PAD = 4096
 """Bytes behind the lines, so that reading past the end of a short line stays inside the buffer."""
 
-NEWLINE, RETURN = 10, 13
+NUL, NEWLINE, RETURN = 0, 10, 13
 
 Places = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -75,14 +75,14 @@ def bounds(data: bytes | bytearray, size: int) -> tuple[Places, Places]:
 
 
 def bounds_and_returns(data: bytes | bytearray, size: int) -> tuple[Places, Places, Places]:
-    """`bounds`, and where carriage returns stand: the lines are gone through once for both."""
+    """`bounds`, and where carriage returns and NULs stand: the lines are gone through once for all."""
     text = np.frombuffer(data, np.uint8, size)
     places = np.flatnonzero(text <= RETURN)  # hardly any other byte below is ever in a log
     found = text[places]
     newline = found == NEWLINE
     if newline.all():
         return *_bounds(places, size), places[:0]
-    return *_bounds(places[newline], size), places[found == RETURN]
+    return *_bounds(places[newline], size), places[(found == RETURN) | (found == NUL)]
 
 
 def _bounds(newline: Places, size: int) -> tuple[Places, Places]:

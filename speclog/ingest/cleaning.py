@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MAX_LINE = 1 << 20
+# What a file holds between its start and the place of a writer that does not append, once it was truncated.
+_GAP = r"\x00+"
+_NULS = re.compile(_GAP)
 _ANSI = re.compile(ANSI)
 # A logger's line behind a progress bar that ended without a newline.
 _GLUED = r"\][^\[]*(\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d.*)$"
 _BEHIND_BAR = re.compile(_GLUED)
 # What Ray puts behind a line that several processes printed.
-_RAY_MARK, _RAY_TAIL = "x across cluster]", r" \[repeated \d+x across cluster\].*$"
+_RAY_MARK, _RAY_TAIL = "x across cluster]", r"(?:\^?\[[\[\d;]{1,8}m)? \[repeated \d+x across cluster\].*$"
 _REPEATED = re.compile(_RAY_TAIL)
 
 
@@ -45,7 +48,9 @@ def _wrap() -> re.Pattern[str]:
 
 
 def cleaned(text: str) -> list[str]:
-    """The lines that a line is when cut at its carriage returns, clean; bars, noise and gaps left out."""
+    """The lines that a line is when cut at carriage returns and NULs, clean; bars, noise, gaps left out."""
+    if "\0" in text:
+        text = _NULS.sub("\r", text)
     parts = text.rstrip("\r").split("\r") if "\r" in text else [text]
     if len(parts) > 1:
         parts = [part for part in parts if part]
@@ -102,6 +107,8 @@ def cleaned_columns(rows: Places, texts: Sequence[str]) -> pl.DataFrame:
 
     text = pl.col("text")
     frame = pl.DataFrame({"row": rows, "text": pl.Series(texts, dtype=pl.String)})
+    if frame["text"].str.contains("\0", literal=True).any():
+        frame = frame.with_columns(text.str.replace_all(_GAP, "\r"))
     if frame["text"].str.contains("\r", literal=True).any():
         parts = text.str.strip_chars_end("\r").str.split("\r")
         some = parts.list.eval(pl.element().filter(pl.element() != ""))

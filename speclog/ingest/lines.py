@@ -80,7 +80,7 @@ class Sieve:
         if self._look(data, size):
             left = self._unlike_noise(data, starts, ends)
             left[np.searchsorted(ends, returns)] = (
-                True  # what stands before a carriage return may be no noise
+                True  # what stands before a carriage return or a NUL may be no noise
             )
         elif blank is None:
             numbers = np.arange(first, first + count)

@@ -145,7 +145,7 @@ _BEFORE_HIDDEN = b'"{\x1b\xef'  # a byte order mark begins with EF
 
 
 def _odd_rows(block: Block) -> tuple[Places, bool]:
-    """Lines that do not begin ``[20``, or hold a carriage return, a colour, or bytes that are not UTF-8.
+    """Lines that do not begin ``[20`` or hold a carriage return, a colour, a NUL, or bytes that are not UTF-8.
 
     And whether any line begins ``[20``.
     """
@@ -155,7 +155,7 @@ def _odd_rows(block: Block) -> tuple[Places, bool]:
     some = not odd.all()
     size = int(block.ends[-1])
     every = np.frombuffer(block.data, np.uint8, size)
-    for byte in b"\r\x1b":
+    for byte in b"\r\x1b\0":
         odd[np.searchsorted(block.ends, occurrences(block.data, byte, size))] = True
     if size and every.max() >= 128 and not _is_utf8(block.data[:size]):
         odd[np.searchsorted(block.ends, np.flatnonzero(every >= 128))] = True

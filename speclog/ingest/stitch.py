@@ -57,7 +57,6 @@ class Stitcher:
         """
         rows = {table: _sessions_of(frame, sessions) for table, frame in typed.items()}
         _look(rows, text_of, sessions)
-        rows = {table: self._told_apart(table, frame) for table, frame in rows.items()}
         rows = self._one_rank(rows, sessions)
         rows = {table: frame for table, frame in rows.items() if not frame.is_empty()}
         if rows:
@@ -68,7 +67,8 @@ class Stitcher:
                 rows = self._prefills_of_one(rows, dp_rank, sessions)
         if _WINDOWS in rows:
             self._clock.look(rows[_WINDOWS], sessions, buffer, self._source_index)
-        for table, frame in rows.items():
+        for table, found in rows.items():
+            frame = self._told_apart(table, found)
             source = same("source_index", self._source_index, frame.height, np.int32)
             buffer.add(table, put(_steps(frame, sessions), source))
             _count(table, frame, sessions)
@@ -276,8 +276,9 @@ def _ranks(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _only(frame: pl.DataFrame, chosen: pl.DataFrame, sessions: Sequence[Session]) -> pl.DataFrame:
-    lines = _ranks(frame).join(chosen, on=["session", *_KEYS], how="semi")["line_no"]
-    inside = pl.col("line_no").is_in(lines.implode())
+    mine = _ranks(frame).with_row_index().join(chosen, on=["session", *_KEYS], how="semi")["index"]
+    inside = np.zeros(frame.height, np.bool_)
+    inside[mine.to_numpy()] = True
     for index, n in frame.filter(~inside).group_by("session").len().iter_rows():
         sessions[index].duplicates += n
     return frame.filter(inside)

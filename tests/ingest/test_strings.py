@@ -63,3 +63,9 @@ def test_halves_of_characters(ingest: Ingest, rows: Rows, more: list[str]) -> No
     lines = [*in_strings(start(), decode(1)), '{"log":"\\ud800 [2026-01-29 01:16:06] \\udc00\\n"}', *more]
     assert [s.windows for s in ingest("\n".join(lines))] == [1]
     assert rows("SELECT line_no FROM decode_window") == [(2,)]
+
+
+def test_pipeline_stages_in_one_string_count_once(ingest: Ingest, rows: Rows) -> None:
+    stages = [decode(1, rank=f" PP{n} TP0") for n in (0, 1)]
+    ingest("\n".join(in_strings(start(), *stages, "\n".join([*stages, *stages]))))
+    assert rows("SELECT line_no, pp_rank FROM decode_window ORDER BY 1") == [(2, 0), (4, 0), (5, 0)]

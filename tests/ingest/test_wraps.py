@@ -30,10 +30,15 @@ SHIPPED = {
     "journald around docker": wrapped("Jan 29 01:16:05 node0 dockerd[42]: sglang-1  | ").encode(),
     "ray": wrapped("(SGLangEngine pid=35555, ip=10.0.0.1) ").encode(),
     "ray, repeated": wrapped("\x1b[36m(SGLangEngine pid=35555)\x1b[0m ", "\x1b[32m [repeated 3x across cluster] (Ray deduplicates logs by default.)\x1b[0m").encode(),  # noqa: E501
+    "ray, escapes lost": wrapped("[36m(SGLangEngine pid=35555)[0m ", "[32m [repeated 3x across cluster][0m").encode(),  # noqa: E501
+    "ray, escapes spelled out": wrapped("^[[1;36m(SGLangEngine pid=35555)^[[0m ", "^[[32m [repeated 3x across cluster]^[[0m").encode(),  # noqa: E501
     "docker json": "".join(json.dumps({"log": f"{line}\n", "stream": "stderr"}) + "\n" for line in LINES).encode(),  # noqa: E501
     "notebook": "".join(f'      {json.dumps(line + chr(10))},\n' for line in LINES).encode(),
     "invalid utf-8": PLAIN.encode().replace(b"\n", b"\nbroken \xff\xfe bytes\n", 1),
     "nul": PLAIN.replace("\n", "\n\0\0\n", 1).encode(),
+    "nul before lines": b"\0" * 5000 + PLAIN.replace("[2026-01-29 01:16:03]", "\0" * 9 + "[2026-01-29 01:16:03]").encode(),  # noqa: E501
+    "nul behind a line": PLAIN.replace("\n[2026-01-29 01:16:03]", "\0" * 9 + "[2026-01-29 01:16:03]").encode(),  # noqa: E501
+    "nul in compose": wrapped("\0\0sglang-1  | ").encode(),
     "behind a progress bar": PLAIN.replace(
         "[2026-01-29 01:16:02]", "Capturing batches:  50%|████▌     | 4/8 [00:05<00:36,  5.16s/it][2026-01-29 01:16:02]"  # noqa: E501
     ).encode(),
@@ -52,6 +57,9 @@ def test_shipped_log_gives_the_same_rows(
     summary = ingest(SHIPPED[how])[0]
     assert (summary.status, summary.windows, summary.prefills) == ("ingested", 3, 2)
     found = rows(WINDOWS)
+    more = b"".join(b"unknown line %d\n" % n for n in range(9000))  # cleaned as columns
+    again = ingest(SHIPPED[how].rstrip(b"\n") + b"\n" + more, "more.log")[0]
+    assert (again.run_id, again.windows, again.prefills) == (summary.run_id, 3, 2)
     assert [row[2:] for row in found] == [
         (1, 200, 100.0, True, 1),
         (1, 200, 250.5, True, 0),
