@@ -145,7 +145,7 @@ _BEFORE_HIDDEN = b'"{\x1b\xef'  # a byte order mark begins with EF
 
 
 def _odd_rows(block: Block) -> tuple[Places, bool]:
-    """Lines that do not begin ``[20`` or hold a carriage return, a colour, a NUL, or bytes that are not UTF-8.
+    """Lines that do not begin ``[20``, or hold a carriage return, a colour, a NUL or what is not UTF-8.
 
     And whether any line begins ``[20``.
     """

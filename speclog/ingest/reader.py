@@ -41,6 +41,7 @@ class LogReader:
         self._blanks = 0
         self._last: tuple[int, int, Parsed] | None = None
         self._tail_time: datetime | None = None
+        self._engine = ""  # of the server that another log ends with, if this one goes on with it
 
     @property
     def kept_ranks(self) -> KeptRanks:
@@ -60,6 +61,7 @@ class LogReader:
     def go_on(self, before: LogReader, session: Session) -> None:
         """Let the first session be one that another log ends with: its later lines."""
         self._stitcher.go_on(before._stitcher, session.index)
+        self._engine = session.engine
         first = self.sessions[0]
         first.weights.update(session.weights)
         first.marks += [replace(mark, line_no=0) for mark in session.marks[-1:]]
@@ -128,5 +130,7 @@ class LogReader:
             last.see_time(self._tail_time)
         self.sessions[-1].last_line = self.lines
         self.sessions[-1].size = self.bytes - self.sessions[-1].first_byte
+        if self.sessions[0].n_events and not self.sessions[0].begun:
+            self.sessions[0].engine = self._engine  # a traceback, say, is of any engine
         strangers.find(self.sessions)
         return [session for session in self.sessions if session.begun]

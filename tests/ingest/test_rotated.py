@@ -156,3 +156,27 @@ def test_an_error_that_the_server_outlived_is_not_its_end(tmp_path: Path, store:
     assert found.end_reason == "open"
     (found,) = ingest_paths(pieces(tmp_path, lines[:-2], 6), store_target=store, group=True)
     assert found.end_reason == "crash"
+
+
+def test_a_piece_that_holds_nothing_but_the_crash_tells_how_the_server_ended(
+    tmp_path: Path, store: str, rows: Rows
+) -> None:
+    crash = [
+        "[2026-01-29 01:17:09] Scheduler hit an exception: Traceback (most recent call last):",
+        "  File x.py", "ValueError: no",
+    ]  # fmt: skip
+    (tmp_path / "srv.log.1").write_text("\n".join(WHOLE[:20]) + "\n")
+    (tmp_path / "srv.log").write_text("\n".join(crash) + "\n")
+    (found,) = ingest_paths([tmp_path], store_target=store, group=True)
+    assert (found.windows, found.end_reason) == (18, "crash")
+    assert rows("SELECT end_reason, CAST(ended_at AS VARCHAR) FROM run") == [("crash", "2026-01-29 01:17:09")]
+    assert rows("SELECT source_index, message FROM event WHERE kind = 'traceback'") == [
+        (1, "\n".join(crash)[len("[2026-01-29 01:17:09] ") :])
+    ]
+
+
+def test_a_piece_of_other_lines_is_none(tmp_path: Path, store: str) -> None:
+    (tmp_path / "srv.log.1").write_text("\n".join(WHOLE[:20]) + "\n")
+    (tmp_path / "srv.log").write_text("nginx: started\nnginx: stopped\n")
+    found = ingest_paths([tmp_path], store_target=store, group=True)
+    assert [s.status for s in found] == ["ingested", "unusable"]
