@@ -65,7 +65,7 @@ def source_of(line: str) -> str:
 
 def names_of(line: str) -> tuple[str, str]:
     """`source_of` a line, and the process that its wrappers name, '' where none does."""
-    line = _ANSI.sub("", line).lstrip("\ufeff")
+    line = _ANSI.sub("", line).lstrip("\ufeff\0")
     names: list[str] = []
     process = ""
     at, found = 0, True

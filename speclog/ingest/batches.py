@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speclog.formats.block import Block, Places, block_of
+from speclog.formats.block import PAD, Block, Places, block_of
 from speclog.formats.columns import Batches, BatchReader, kind_in
 from speclog.formats.texts import Lines, TextReader, joined
 from speclog.ingest.lines import Sieve, Sifted, blank_lines_at_end
 from speclog.ingest.odd import Cleaner
-from speclog.ingest.sources import SHORT_LINE
+from speclog.ingest.sources import SHORT_LINE, is_gap
 from speclog.ingest.stretch import Buffer
 
 if TYPE_CHECKING:
@@ -93,6 +93,11 @@ class ChunkParser:
         tails: list[bytes] = []
         held = 0
         for data, size in buffers:
+            if size == len(data) - PAD and is_gap(data, size):  # it belongs to the line that follows
+                found.size += size
+                found.binary = True
+                release(data)
+                continue
             sifted = self.sieve.sift(data, size, found.count, blanks)
             blanks = blank_lines_at_end(data, size, blanks)
             if sifted.block is not None or sum(len(part.data) for part in pile) > _PILE:

@@ -167,7 +167,7 @@ def blocks(stream: IO[bytes] | io.RawIOBase, pool: Pool) -> Iterator[tuple[bytea
     """Padded buffers of whole lines, with their size; only the last line of the stream may lack its end.
 
     A line longer than a buffer is given whole, as the memory it takes cannot be saved. Raises OSError for one
-    of more than `LONGEST_LINE` bytes.
+    of more than `LONGEST_LINE` bytes. NULs before a line (`is_gap`) may be as many as they like.
     """
     carried = b""
     while True:
@@ -178,6 +178,8 @@ def blocks(stream: IO[bytes] | io.RawIOBase, pool: Pool) -> Iterator[tuple[bytea
         cut, got = 0, 1
         while got and (not cut or held < pool.size // 2):
             if held == len(buffer) - PAD:
+                if is_gap(buffer, held):
+                    break
                 if held > LONGEST_LINE:
                     raise OSError(f"a line of more than {LONGEST_LINE >> 20} MiB: not a log")
                 buffer.extend(bytes(held))
@@ -188,6 +190,11 @@ def blocks(stream: IO[bytes] | io.RawIOBase, pool: Pool) -> Iterator[tuple[bytea
             return
         carried = bytes(buffer[cut:held]) if cut else b""
         yield buffer, cut or held
+
+
+def is_gap(data: bytes | bytearray, size: int) -> bool:
+    """Whether bytes are NULs before a line: what a log that was truncated under its writer begins with."""
+    return size > 0 and not data[0] and data.count(0, 0, size) == size
 
 
 def _read_into(stream: IO[bytes] | io.RawIOBase, buffer: bytearray, start: int, stop: int) -> int:

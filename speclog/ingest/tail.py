@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from speclog.ingest.sources import GENERATION, LONGEST_LINE
+from speclog.ingest.sources import GENERATION, LONGEST_LINE, is_gap
 
 POLL_S = 0.5
 _BLOCK = 8 << 20
@@ -214,7 +214,7 @@ def whole_lines(
                 partial += b"\n"
             cut = data.rfind(b"\n") + 1
             if not cut:
-                partial += data
+                partial += b"\0" if is_gap(data, len(data)) else data
                 if len(partial) > LONGEST_LINE:
                     raise OSError(f"a line of more than {LONGEST_LINE >> 20} MiB: not a log")
                 continue

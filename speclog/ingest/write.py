@@ -170,7 +170,8 @@ class LogIngest:
             try:
                 store.transaction(work, committed=lambda: bool(written) and store.holds(written))
             except _Unchanged as same:
-                return same.summaries
+                nothing = IngestSummary(self._path, "unusable", detail=why_nothing(reader))
+                return same.summaries or [nothing]
         return found
 
     def _stream(

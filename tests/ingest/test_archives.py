@@ -99,11 +99,25 @@ def test_an_honest_zst_is_read(tmp_path: Path, store: str) -> None:
 def test_an_endless_line_is_refused(tmp_path: Path, store: str) -> None:
     path = tmp_path / "a.log"
     with path.open("wb") as stream:
+        for _ in range(40):
+            stream.write(b"x" * MIB)
         stream.truncate(200 * MIB)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (found,) = ingest_paths([path], store_target=store)
     assert (found.status, found.detail) == ("unusable", "a line of more than 32 MiB: not a log")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
+
+
+def test_of_a_long_file_without_a_line_of_a_server_is_said_so(tmp_path: Path, store: str) -> None:
+    path = tmp_path / "a.log"
+    with path.open("wb") as stream:
+        stream.truncate(200 * MIB)
+    (found,) = ingest_paths([path], store_target=store)
+    assert (found.status, found.detail) == ("unusable", "binary file, not a log")
+    line = b"nginx: 10.0.0.1 said hello to 10.0.0.2\n"
+    path.write_bytes(line * (140 * MIB // len(line)))
+    (found,) = ingest_paths([path], store_target=store)
+    assert (found.status, found.detail.startswith("no line of SGLang or vLLM")) == ("unusable", True)
 
 
 def test_a_link_in_a_directory_that_leads_out_is_not_followed(tmp_path: Path, store: str) -> None:

@@ -3,11 +3,15 @@
 import gzip
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sglang_lines import ARGS, decode, prefill, start
 
-from speclog.ingest.api import IngestSummary
+from speclog.ingest.api import IngestSummary, ingest_paths
+from speclog.ingest.sources import BLOCK, LONGEST_LINE
+from speclog.ingest.tail import whole_lines
+from speclog.store import open_store
 
 Ingest = Callable[..., list[IngestSummary]]
 LINES = [start(), prefill(1), decode(2), decode(3, tok_s=250.5), prefill(4), decode(5, req=2)]
@@ -108,3 +112,44 @@ def test_server_args_cut_by_a_log_driver(
     assert rows("SELECT value FROM server_arg WHERE name = 'speculative_algorithm'") == [("null",)]
     whole = ingest(line + "\n" + "\n".join(LINES[1:]) + "\n", "whole.log")[0]
     assert whole.run_id == summary.run_id
+
+
+@pytest.mark.parametrize("before", [b"", PLAIN.encode()[: PLAIN.index("[2026-01-29 01:16:03]")]])
+def test_a_gap_of_nuls_longer_than_any_line(
+    before: bytes, tmp_path: Path, store: str, rows: Callable[..., list[tuple[object, ...]]]
+) -> None:
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        file.write(before)
+        file.seek(LONGEST_LINE + 3 * BLOCK, 1)
+        file.write(PLAIN.encode()[len(before) :])
+    (found,) = ingest_paths([path], store_target=store)
+    assert (found.windows, found.prefills) == (3, 2)
+    assert rows("SELECT line_no FROM raw_decode_window ORDER BY 1") == [(3,), (4,), (6,)]
+    followed = b"".join(whole_lines(str(path), stop=lambda: True, poll_s=0))
+    assert followed.replace(b"\0", b"") == PLAIN.encode()
+    assert len(followed) < BLOCK * 8
+
+
+@pytest.mark.parametrize("gap", [9, 3 * BLOCK])
+def test_two_servers_behind_a_gap_of_nuls(gap: int, tmp_path: Path, store: str) -> None:
+    other = wrapped("b-1  | ").replace("model_path='m'", "model_path='n'")
+    lines = [
+        line
+        for pair in zip(wrapped("a-1  | ").splitlines(), other.splitlines(), strict=True)
+        for line in pair
+    ]
+    path = tmp_path / "two.log"
+    path.write_bytes(bytes(gap) + "\n".join(lines).encode())
+    found = ingest_paths([path], store_target=store)
+    assert [(s.windows, s.prefills) for s in found] == [(3, 2)] * 2
+    with open_store(store) as opened:
+        assert opened.rows("SELECT DISTINCT model FROM run ORDER BY 1") == [("m",), ("n",)]
+
+
+def test_nothing_but_nuls_is_no_log(tmp_path: Path, store: str) -> None:
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        file.truncate(5 * BLOCK)
+    (found,) = ingest_paths([path], store_target=store)
+    assert (found.status, found.detail) == ("unusable", "binary file, not a log")
