@@ -14,8 +14,11 @@ from speclog.ingest.sources import GENERATION, LONGEST_LINE, is_gap
 POLL_S = 0.5
 _BLOCK = 8 << 20
 _FINGERPRINT = 1024
+_PIECE = 1 << 20
 # How a line starts that was not cut: a timestamp, a wrapper's, or a manifest.
-_LINE_START = re.compile(rb"\[?20\d\d-\d\d-\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:|\{|\(|SPECLOG_|[\w.-]+ +\| ")
+_LINE_START = re.compile(
+    rb"\[?20\d\d-\d\d-\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:|\{\"|\((?:[\w.:-]+ )?pid=\d|SPECLOG_|[\w.-]+ +\| "
+)
 
 
 class Tail:
@@ -141,8 +144,12 @@ class Tail:
         """Whether a copy holds what the file itself still holds: it is being made, or the cut is to come."""
         assert self._fd is not None
         with path.open("rb") as copy:
-            head = copy.read(_FINGERPRINT)
-        return not head or os.pread(self._fd, len(head), 0) == head
+            at, head = 0, copy.read(_FINGERPRINT)
+            while head and is_gap(head, len(head)):  # both may begin with NULs
+                at, head = at + len(head), copy.read(_PIECE)
+        gap = len(head) - len(head.lstrip(b"\0"))
+        at, head = at + gap, head[gap : gap + _FINGERPRINT]
+        return not head or os.pread(self._fd, len(head), at) == head
 
     def _rotated(self) -> list[Path]:
         """Earlier generations beside the file (``a.log.1``, ``a.log-20260129``), oldest first."""
@@ -199,10 +206,12 @@ def whole_lines(
     is_pipe = path == "-" or (Path(path).exists() and not Path(path).is_file())
     tail: Tail | _Pipe = _Pipe(path) if is_pipe else Tail(path)
     partial = bytearray()
+    in_gap = False  # at the start of a generation, where NULs are if its writer does not append
     try:
         while True:
             ending = stop()
             data = tail.read()
+            in_gap = in_gap or tail.restarted
             if not data:
                 if ending or (isinstance(tail, _Pipe) and tail.ended):
                     break
@@ -210,8 +219,13 @@ def whole_lines(
                 if not is_pipe:
                     time.sleep(poll_s)
                 continue
-            if tail.restarted and partial and _LINE_START.match(data):
-                partial += b"\n"
+            if in_gap:
+                data = data.lstrip(b"\0")
+                if not data:
+                    continue
+                in_gap = False
+                if partial and not partial.endswith(b"[") and _LINE_START.match(data):
+                    partial += b"\n"
             cut = data.rfind(b"\n") + 1
             if not cut:
                 partial += b"\0" if is_gap(data, len(data)) else data

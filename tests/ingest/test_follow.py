@@ -12,6 +12,7 @@ from sglang_lines import decode, prefill, start
 
 from speclog.ingest.api import ingest_paths
 from speclog.ingest.follow import follow_log
+from speclog.ingest.reader import LogReader
 from speclog.ingest.tail import whole_lines
 from speclog.store import open_store
 
@@ -23,6 +24,7 @@ class Follower:
         self._stop = threading.Event()
         options = {"store_target": store, "stop": self._stop.is_set, "flush_s": 0.2, "poll_s": 0.02}
         self._thread = threading.Thread(target=follow_log, args=(str(path),), kwargs=options)
+        LogReader()  # what it needs is loaded: it looks at the log at once
         self._thread.start()
 
     def end(self) -> None:
@@ -183,3 +185,70 @@ def test_what_is_said_of_a_session_is_what_the_whole_log_gives(tmp_path: Path, s
         assert [opened.rows(sql) for sql in queries] == found
     assert sorted(v for _, name, v in found[0] if name == "duplicate_rank_lines") == ["3", "4"]
     assert ("graph.enabled", "false") in [fact[1:] for fact in found[0]]
+
+
+class Writer:
+    """A server's standard output, opened with ``>``: where the log is truncated it goes on at its place."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._at = 0
+        path.touch()
+
+    def write(self, text: str) -> None:
+        with self.path.open("r+b") as file:
+            file.seek(self._at)
+            file.write(text.encode())
+        self._at += len(text)
+
+    def truncate(self) -> None:
+        for number in (2, 1):
+            old = self.path.with_name(f"{self.path.name}.{number}")
+            if old.exists():
+                old.rename(f"{self.path}.{number + 1}")
+        self.path.with_name(f"{self.path.name}.1").write_bytes(self.path.read_bytes())
+        os.truncate(self.path, 0)
+
+
+def read(blocks: Iterator[bytes]) -> str:
+    """What there is to read now."""
+    found = b""
+    while (block := next(blocks)) or (block := next(blocks)):
+        found += block
+    return found.decode()
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30, 150, -1])
+@pytest.mark.parametrize("seen", [True, False], ids=["each cut is seen", "two at once"])
+def test_a_writer_that_goes_on_at_its_place(tmp_path: Path, cut: int, seen: bool) -> None:
+    """Before what it writes then stand as many NULs as it had written."""
+    lines = [numbered(n) for n in range(40)]
+    writer = Writer(tmp_path / "a.log")
+    blocks = whole_lines(str(writer.path), poll_s=0)
+    writer.write("".join(lines[:10]))
+    text = read(blocks)
+    for start_at in (10, 20):
+        writer.write("".join(lines[start_at : start_at + 5]))
+        writer.write(lines[start_at + 5][:cut])
+        text += read(blocks) if seen else ""
+        writer.truncate()
+        text += read(blocks) if seen else ""
+        writer.write(lines[start_at + 5][cut:])
+        writer.write("".join(lines[start_at + 6 : start_at + 10]))
+        text += read(blocks) if seen else ""
+    writer.write("".join(lines[30:]))
+    text += read(blocks) + read(blocks)
+    assert text == "".join(lines)
+
+
+@pytest.mark.parametrize("place", ["(token/s)", "2026-01-29", "#token"])
+def test_a_line_cut_before_what_other_lines_begin_with(tmp_path: Path, place: str) -> None:
+    line = numbered(7)
+    at = line.index(place)
+    path = tmp_path / "a.log"
+    path.write_text(numbered(6) + line[:at])
+    blocks = whole_lines(str(path), poll_s=0)
+    text = read(blocks)
+    path.rename(tmp_path / "a.log.1")
+    path.write_text(line[at:] + numbered(8))
+    assert text + read(blocks) + read(blocks) == numbered(6) + line + numbered(8)
