@@ -127,6 +127,12 @@ class Server:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
+    def wait_for(self, shown):
+        """Wait until the log shows something: a window is printed after the answer that ends it was sent."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not shown():
+            time.sleep(0.1)
+
     def generate(self, tokens, prompt=4, at_once=1):
         """Serve `at_once` equal requests together; SGLang's `meta_info` of each."""
 

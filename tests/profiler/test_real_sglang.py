@@ -20,8 +20,19 @@ ACCEPT = re.compile(r"Decode batch.*?accept len: ([\d.]+)")
 
 
 def profile(server):
-    """The profiler's lines of a finished server."""
-    return Output(server.text(), 0)
+    """The profiler's lines so far; the last line may be half written."""
+    text = server.text()
+    return Output(text[: text.rfind("\n") + 1], 0)
+
+
+def parts(lines):
+    """Requests times rounds in windows of plain decoding."""
+    return sum(int(line["n"]) * int(line["bs"]) for line in lines)
+
+
+def verified(lines):
+    """Requests times rounds in windows of speculative decoding."""
+    return sum(int(line["reqs"]) for line in lines)
 
 
 @pytest.mark.parametrize("way", ["plugin", "both"])
@@ -31,6 +42,7 @@ def test_plain_decoding(way, tmp_path, plugin):
     with Server("baseline", tmp_path, path, **PATIENT) as server:
         server.generate(51)
         server.generate(21, at_once=2)
+        server.wait_for(lambda: parts(profile(server).kind("decode")) >= 50 + 2 * 20)
     output = profile(server)
     assert not output.kind("warn")
     (attach,) = output.kind("attach")
@@ -38,7 +50,7 @@ def test_plain_decoding(way, tmp_path, plugin):
     assert (attach["worker"], attach["hooks"]) == ("none", "cycle,result")
     lines = output.kind("decode")
     # The first token comes from the prefill, and each further one from one request's part of a round.
-    assert sum(int(line["n"]) * int(line["bs"]) for line in lines) == 50 + 2 * 20
+    assert parts(lines) == 50 + 2 * 20
     single = [line for line in lines if line["bs"] == "1"][:5]
     assert [int(line["n"]) for line in single] == [10] * 5
     # Contexts of 5 to 14 tokens (4 of the prompt, 1 of the prefill), then 15 to 24, and so on.
@@ -54,6 +66,8 @@ def test_eagle3(tmp_path):
     with Server("eagle3", tmp_path, [BOOT], **PATIENT) as server:
         requests = server.generate(66)
         requests += server.generate(20, at_once=2)
+        expected = sum(request["spec_verify_ct"] for request in requests)
+        server.wait_for(lambda: verified(profile(server).kind("spec")) >= expected)
     output = profile(server)
     assert not output.kind("warn")
     (attach,) = output.kind("attach")
@@ -68,8 +82,7 @@ def test_eagle3(tmp_path):
         for accepted, rounds in enumerate(request["spec_correct_drafts_histogram"]):
             theirs[accepted] += rounds
     assert histogram == theirs
-    assert sum(histogram) == sum(int(line["reqs"]) for line in lines)
-    assert sum(histogram) == sum(request["spec_verify_ct"] for request in requests)
+    assert sum(histogram) == verified(lines) == expected
 
     single = [line for line in lines if line["bs"] == "1" and line["n"] == "10"]
     logged = [float(length) for length in ACCEPT.findall(server.text())]
