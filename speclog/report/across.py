@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from speclog.analysis import engines
-from speclog.report import rows, words
+from speclog.report import naming, rows
 from speclog.report.model import Pair, Row, Run, Section
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ def notes(
     for run in baselines:
         others = mine.get(None if named else run.model, set()) - {run.engine}
         if others:
-            shown.append(f"{run.name} ({run.engine}) for candidates of {words.join(sorted(others))}")
+            shown.append(f"{run.name} ({run.engine}) for candidates of {naming.join(sorted(others))}")
     if not shown:
         return []
     return [
-        f"Left out: {words.several(shown)}; {engines.WHY}. "
+        f"Left out: {naming.several(shown)}; {engines.WHY}. "
         f"--vs NAME {engines.OPTION} compares anyway, and says so."
     ]
 
@@ -89,7 +89,7 @@ def _compared(sections: Sequence[Section]) -> list[str]:
         return []
     shown = [f"{_named(pair.candidate)} with {_named(pair.baseline)}" for pair in apart]
     return [
-        f"Compared across engines, as asked for by {engines.OPTION}: {words.several(shown)}. "
+        f"Compared across engines, as asked for by {engines.OPTION}: {naming.several(shown)}. "
         f"{engines.WHY.capitalize()}, so no number of such a pair is a result."
     ]
 

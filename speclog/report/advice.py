@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from speclog.analysis.chi_square import deviation_interval
-from speclog.report import numbers, words
+from speclog.report import naming, numbers, terms
 from speclog.report.charts import concurrency, steps
 from speclog.report.model import Answer, Factor, Level, Pair, Row, Run, Section
 
@@ -32,12 +32,12 @@ def lost(section: Section) -> Answer:
         worth = f" ({found[0].worth})" if found[0].worth else ""
         text = numbers.capital("; ".join(_moved(pair, found)))
         return Answer("lost", question, f"{text}{worth}.", anchor=place)
-    unknown = [words.bare(f.name) for f in pair.unknowns() if f.name.startswith("env.")]
+    unknown = [naming.bare(f.name) for f in pair.unknowns() if f.name.startswith("env.")]
     if unknown:
         more = [f"{len(unknown) - 3} more"] if len(unknown) > 3 else []
-        why = f"{words.join([*unknown[:3], *more])} are not recorded for both runs"
+        why = f"{naming.join([*unknown[:3], *more])} are not recorded for both runs"
         return Answer("lost", question, why_not=why, anchor=place)
-    others = words.name_factors([*pair.confounders(), *pair.unclassified()])
+    others = naming.name_factors([*pair.confounders(), *pair.unclassified()])
     text = f"None; what differs from {pair.baseline.name} is {others}." if others else "None differs."
     return Answer("lost", question, text, anchor=place)
 
@@ -52,12 +52,12 @@ def _moved(pair: Pair, found: Sequence[Factor]) -> list[str]:
     for factor in found:
         if factor not in gone and factor not in came:
             values = f"{factor.candidate_value} for {here.name}, {factor.baseline_value} for {there.name}"
-            parts.append(f"{words.bare(factor.name)} is {values}")
+            parts.append(f"{naming.bare(factor.name)} is {values}")
     return parts
 
 
 def _set(found: Sequence[Factor], value: str, there: Run, not_there: Run) -> str:
-    listed = ", ".join(f"{words.bare(factor.name)}={getattr(factor, value)}" for factor in found)
+    listed = ", ".join(f"{naming.bare(factor.name)}={getattr(factor, value)}" for factor in found)
     number = numbers.count(len(found), "is", "are")
     return f"{number} set for {there.name} and not for {not_there.name}: {listed}"
 
@@ -71,18 +71,18 @@ def switch_off(pair: Pair, between: Sequence[Row], crossings: Sequence[Row]) -> 
     if len(known) == 1:
         only = known[0]
         pays = "level (~)" if only["speedup_lo"] <= 1 <= only["speedup_hi"] else _pays(only["speedup"])
-        terms = words.on_terms(pair).removesuffix(": ")
-        terms = f"{terms[:1].lower()}{terms[1:]}, " if terms else ""
-        why = f"both runs were measured together only at batch {only['batch_size']} ({terms}{pays} there)"
+        lead = terms.on_terms(pair).removesuffix(": ")
+        lead = f"{lead[:1].lower()}{lead[1:]}, " if lead else ""
+        why = f"both runs were measured together only at batch {only['batch_size']} ({lead}{pays} there)"
         return Answer("switch_off", question, why_not=f"{why}; serve more batch sizes", anchor="f-switch-off")
-    text = f"{words.with_terms(pair, concurrency.answer(known, crossings))}.{_doubted(pair)}"
+    text = f"{terms.with_terms(pair, concurrency.answer(known, crossings))}.{_doubted(pair)}"
     return Answer("switch_off", question, text, rows=tuple(crossings), anchor="f-switch-off")
 
 
 def _doubted(pair: Pair) -> str:
     """At which batch sizes something speaks against the number."""
     sizes = [str(one.batch_size) for one in pair.levels if one.speedup is not None and one.caveats]
-    return f" Before you believe it: there are doubts about batch {words.join(sizes)}." if sizes else ""
+    return f" Before you believe it: there are doubts about batch {naming.join(sizes)}." if sizes else ""
 
 
 def _pays(speedup: float) -> str:
@@ -110,7 +110,7 @@ def better_steps(pair: Pair, predicted: Sequence[Row], measured: Sequence[tuple[
     ]
     said[1:] = [f"{text[:1].lower()}{text[1:]}" for text in said[1:]]
     lead = f"{proof} " if proof else ""
-    text = f"{words.on_terms(pair)}{lead}{'; '.join(said)}. {steps.cost(steps.at_middle(known, sizes[0]))}"
+    text = f"{terms.on_terms(pair)}{lead}{'; '.join(said)}. {steps.cost(steps.at_middle(known, sizes[0]))}"
     rows = tuple(row for row in known if row["best"])
     return Answer("steps", steps.QUESTION, text, rows=rows, anchor="f-what-if")
 
@@ -207,10 +207,10 @@ def better_draft(pair: Pair, found: Sequence[tuple[Level, Needed | None, Ends]])
     )
     said = " ".join(_need(level, need, first) for level, need, first in parts)
     alike = [str(level.batch_size) for level, need, _ in parts if need.basis != "measured"]
-    where = f" at batch {words.join(alike)}" if len(alike) < len(parts) else ""
+    where = f" at batch {naming.join(alike)}" if len(alike) < len(parts) else ""
     note = f" Positions taken to be accepted alike{where}: no profile tells them apart." if alike else ""
     return Answer(
-        "draft", question, f"{words.on_terms(pair)}{said}{note}", rows=rows, anchor="f-better-draft"
+        "draft", question, f"{terms.on_terms(pair)}{said}{note}", rows=rows, anchor="f-better-draft"
     )
 
 

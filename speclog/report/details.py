@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speclog.report import advice, billed, rows, sources, words
+from speclog.report import advice, billed, rows, sources, terms
 from speclog.report.charts import acceptance, break_even, context, timeline
 from speclog.report.findings import Findings, plain, pooled
 from speclog.report.kin import Kin
@@ -123,7 +123,7 @@ def _on_terms(pair: Pair, shown: Chart | Absent) -> Chart | Absent:
     """A chart of both sides whose answer says on which terms it is one: a picture leaves its page."""
     if isinstance(shown, Absent):
         return shown
-    return replace(shown, title=words.with_terms(pair, shown.title))
+    return replace(shown, title=terms.with_terms(pair, shown.title))
 
 
 def _timeline(sides: Sides, run: Run, side: str) -> Chart | Absent:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from speclog.analysis.attribution import BASELINE, CANDIDATE, WITH, WITHOUT, Attribution
 from speclog.analysis.missing import Wanted, commands
 from speclog.analysis.worth import Adjusted, Effect
-from speclog.report import numbers, rows, sources, words
+from speclog.report import naming, numbers, rows, sources
 from speclog.report.charts import interaction, sweep
 from speclog.report.explained import counterpart, percent_of, told
 from speclog.report.model import Absent, Chart, Missing, Pair, Row, Run, Section
@@ -41,7 +41,7 @@ def missing_run(section: Section, sections: Sequence[Section]) -> Missing | None
         return None
     return Missing(
         title=f"The run nobody has made: {section.run.treatment} with the settings of {naive.baseline.name}.",
-        why=f"{numbers.capital(words.name_factors(confounders))} would then be equal.",
+        why=f"{numbers.capital(naming.name_factors(confounders))} would then be equal.",
         command="\n".join(lines),
         target=_target(naive, found.adjusted if found else None),
     )
@@ -73,7 +73,7 @@ def _missing_baseline(section: Section, naive: Pair) -> Missing | None:
         )
     return Missing(
         title=f"The run nobody has made: no speculation with the settings of {section.run.name}.",
-        why=f"{numbers.capital(words.name_factors(confounders))} would then be equal.",
+        why=f"{numbers.capital(naming.name_factors(confounders))} would then be equal.",
         command="\n".join(lines),
         target=target,
     )
@@ -164,7 +164,7 @@ def two_by_two(store: Store, section: Section, known: Mapping[str, Run]) -> Char
     gains = {arms[arm]: told(one.gain) for arm, one in found.effects.items() if isinstance(one, Effect)}
     chart = interaction.chart(
         (fair or naive).key,
-        words.name_factors(naive.confounders()),
+        naming.name_factors(naive.confounders()),
         section.cells,
         found.batch_size,
         gains=gains,

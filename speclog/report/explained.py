@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import exp, isfinite
 from typing import TYPE_CHECKING, Any
 
-from speclog.report import numbers, sources, words
+from speclog.report import naming, numbers, sources
 from speclog.report.model import Answer, Pair, Run, Section
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _related(known: Mapping[str, Run], section: Section, naive: Pair) -> list[st
 
 
 def _causes(pair: Pair) -> str:
-    return words.name_factors(pair.confounders()) or "the settings"
+    return naming.name_factors(pair.confounders()) or "the settings"
 
 
 def _parts(sides: Sides, naive: Pair) -> list[Answer]:
@@ -255,9 +255,9 @@ def _shares(found: Attribution, batch: str) -> Answer:
     if isinstance(found.shares, str):
         return Answer("shares", question, why_not=found.shares)
     rows = tuple({"factors": list(share.factors), **_span(share.gain)} for share in found.shares)
-    listed = [f"{' with '.join(map(words.bare, s.factors))} {told(s.gain)}" for s in found.shares]
+    listed = [f"{' with '.join(map(naming.bare, s.factors))} {told(s.gain)}" for s in found.shares]
     arm = "baseline" if found.fair is not None else "candidate"  # whose runs the shares are of
-    return Answer("shares", question, f"On the {arm} {batch}: {words.join(listed)}.", rows=rows)
+    return Answer("shares", question, f"On the {arm} {batch}: {naming.join(listed)}.", rows=rows)
 
 
 def told(span: Span) -> str:

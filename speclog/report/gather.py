@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from speclog import __version__
 from speclog.analysis import engines
 from speclog.errors import UsageError
-from speclog.report import across, numbers, rows, words
+from speclog.report import across, naming, numbers, rows, terms, words
 from speclog.report.details import detailed, draw, judge_brief
 from speclog.report.experiments import missing_run, ranking, two_by_two, weigh
 from speclog.report.explained import explain
@@ -337,7 +337,7 @@ def _summary(full: Sequence[Section], brief: Sequence[Section], everything: bool
     sure = sum(map(_wins, fair))
     unsure = sum(map(_without_interval, fair))
     more = f"; of {unsure} more there is no interval here" if unsure else ""
-    unreal = sum(1 for pair in fair if _wins(pair) and words.of_unreal_text(pair))
+    unreal = sum(1 for pair in fair if _wins(pair) and terms.of_unreal_text(pair))
     held = numbers.count(unreal, "has", "have")
     note = f" ({held} an accept length that real text need not reach)" if unreal else ""
     return f"{said} On equal terms {numbers.count(sure, 'of them wins', 'of them win')}{note}{more}."
@@ -371,5 +371,5 @@ def _without_interval(pair: Pair) -> bool:
 def _notes(sections: Sequence[Section]) -> list[str]:
     made_up = [section.run.name for section in sections if section.run.synthetic]
     return (
-        [f"Synthetic logs, made by a script and not by a server: {words.join(made_up)}."] if made_up else []
+        [f"Synthetic logs, made by a script and not by a server: {naming.join(made_up)}."] if made_up else []
     )

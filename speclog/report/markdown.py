@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from speclog.report import numbers, words
+from speclog.report import naming, numbers, terms, words
 from speclog.report.model import Answer, Factor, Level, Pair, Report, Row, Section
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$@])")
@@ -51,7 +51,7 @@ def _section(section: Section) -> list[str]:
         escape(section.change),
     ]
     if section.repeats:
-        parts.append(f"Repeats pooled: {escape(words.join([run.name for run in section.repeats]))}.")
+        parts.append(f"Repeats pooled: {escape(naming.join([run.name for run in section.repeats]))}.")
     if section.stale:
         parts.append(f"Tuning that was measured elsewhere: {escape('; '.join(section.stale))}.")
     if section.advice:
@@ -101,12 +101,12 @@ def _doubts(pair: Pair) -> list[str]:
         for level in pair.levels
         if level.caveats
     ]
-    if words.caveats(pair):
-        found.append(f"Both runs, before you believe it: {escape('; '.join(words.caveats(pair)))}.")
+    if terms.caveats(pair):
+        found.append(f"Both runs, before you believe it: {escape('; '.join(terms.caveats(pair)))}.")
     starts = [*pair.candidate_repeats, *pair.baseline_repeats]
     if starts:
         found.append(
-            f"Pooled with other starts of the same server: {escape(words.join(run.name for run in starts))}."
+            f"Pooled with other starts of the same server: {escape(naming.join(run.name for run in starts))}."
         )
     return found
 
@@ -238,7 +238,7 @@ def _brief(sections: Sequence[Section]) -> str:
 
 def _condition(pair: Pair) -> str:
     """What must hold for the number before it to be a result."""
-    found = words.condition(pair)
+    found = terms.condition(pair)
     return f" *{found}*" if found else ""
 
 

@@ -6,7 +6,7 @@ import shlex
 
 from speclog.analysis.missing import both
 from speclog.analysis.repeats import needed
-from speclog.report import numbers, words
+from speclog.report import naming, numbers, terms, words
 from speclog.report.model import Pair, Report
 from speclog.report.sources import script_on_store
 
@@ -70,7 +70,7 @@ def _alike(pair: Pair) -> tuple[str, str, str | None, None]:
     """Two sessions that do not differ, where no single run would settle an unfair pair."""
     found = pair.confounders()
     mends = dict.fromkeys(factor.mend for factor in found if factor.mend)
-    why = f"{words.name_factors(found)}: {'; '.join(mends)}" if mends else words.reason(pair)
+    why = f"{naming.name_factors(found)}: {'; '.join(mends)}" if mends else words.reason(pair)
     return ("Both arms again, alike in what differs now.", why, _launch(pair, 1), None)
 
 
@@ -114,7 +114,7 @@ def _prove(pair: Pair) -> tuple[str, str, str | None, None]:
     missing = sorted({factor.name for factor in pair.unknowns()})
     odd = sorted({factor.name for factor in pair.unclassified()})
     mends = "; ".join(dict.fromkeys(factor.mend or factor.about or factor.name for factor in pair.doubts()))
-    doubted = f"{words.doubts(pair)}: {mends}"
+    doubted = f"{terms.doubts(pair)}: {mends}"
     why = [f"not recorded: {', '.join(missing)}"] * bool(missing)
     why += [f"nobody classified (speclog check --factors FILE): {', '.join(odd)}"] * bool(odd)
     why += [doubted] * bool(mends)

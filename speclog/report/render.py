@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from speclog import resources
 from speclog.errors import UsageError
-from speclog.report import numbers, sources, vega, words
+from speclog.report import numbers, sources, terms, vega, words
 from speclog.report.gather import BRIEF, MANY
 from speclog.report.model import Absent, Chart, Data, Report
 
@@ -132,7 +132,9 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
         lstrip_blocks=True,
         bytecode_cache=jinja2.FileSystemBytecodeCache(room) if (room := _compiled()) else None,
     )
-    env.globals.update(numbers=numbers, words=words, is_chart=lambda item: isinstance(item, Chart))
+    env.globals.update(
+        numbers=numbers, terms=terms, words=words, is_chart=lambda item: isinstance(item, Chart)
+    )
     env.globals.update(table_limit=TABLE_LIMIT, brief_judged=BRIEF, many=MANY)
     env.filters.update(
         csv=csv_text, cell=cell, quote=shlex.quote, lines_command=lines_command, on_store=sources.on_store

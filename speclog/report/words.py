@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from speclog.report import numbers
+from speclog.report import naming, numbers, terms
 from speclog.report.model import Factor, Level, Pair, Row, Section
 
 VERDICT_WORDS = {
@@ -17,65 +15,10 @@ VERDICT_WORDS = {
     "no baseline": ("–", "No baseline", "the store holds no run to compare with"),
 }
 
-# What several factors of one kind are called together; the first pattern that fits a factor's name counts.
-_FAMILIES = {
-    r"env\.NCCL_": "NCCL variable",
-    r"env\.CUDA_": "CUDA variable",
-    r"env\.SGLANG_": "SGLANG variable",
-    r"env\.": "environment variable",
-    r"(arg|fact|measure)\..*graph": "CUDA-graph setting",
-    r"fact\.gpu\.": "GPU fact",
-    r"fact\.workload\.": "workload fact",
-    r"fact\.model\.": "model fact",
-}
-_KIND = re.compile(r"^(env|arg|fact|measure)\.")
-
 
 def verdict_word(verdict: str) -> str:
     """The verdict as a word a sentence starts with."""
     return VERDICT_WORDS.get(verdict, ("", verdict.capitalize(), ""))[1]
-
-
-def family(name: str) -> str | None:
-    """The kind of thing a factor is, when several of it are better counted than listed: ``NCCL variable``."""
-    full = name if _KIND.match(name) else f"env.{name}"
-    return next((words for pattern, words in _FAMILIES.items() if re.match(pattern, full)), None)
-
-
-def bare(name: str) -> str:
-    """A factor's name as a reader says it: ``env.NCCL_*`` -> ``the NCCL_* environment``."""
-    if name.startswith("env.") and name.endswith("*"):
-        return f"the {name.removeprefix('env.')} environment"
-    return _KIND.sub("", name)
-
-
-def name_factors(factors: Sequence[Factor], limit: int = 3) -> str:
-    """Name factors shortly: ``six NCCL variables, attention_backend and driver``."""
-    kinds = Counter(family(factor.name) for factor in factors if not factor.name.endswith("*"))
-    parts: list[str] = []
-    for factor in sorted(factors, key=lambda factor: -kinds[family(factor.name)]):
-        kind = family(factor.name)
-        if kind is not None and kinds[kind] > 1 and not factor.name.endswith("*"):
-            words = numbers.count(kinds[kind], kind)
-            if words not in parts:
-                parts.append(words)
-        else:
-            parts.append(bare(factor.name))
-    if len(parts) > limit:
-        parts = [*parts[:limit], f"{len(parts) - limit} more"]
-    return join(parts)
-
-
-def join(parts: Iterable[str]) -> str:
-    """``a, b and c``."""
-    items = list(parts)
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
-
-
-def several(parts: Sequence[str], limit: int = 3) -> str:
-    """As `join`, the rest counted: ``a, b, c and 4 more``."""
-    rest = len(parts) - limit
-    return join([*parts[:limit], f"{rest} more"] if rest > 0 else parts)
 
 
 def between(row: Row) -> str:
@@ -88,87 +31,6 @@ def between(row: Row) -> str:
     return f"{lead}{said}, its step read between batch {low} and {high}"
 
 
-def caveats(pair: Pair) -> list[str]:
-    """What the records of both runs say against believing a number: the factor, its value, and why.
-
-    Of pairs whose factors were not read, the reasons as the view words them.
-    """
-    found = [factor for factor in pair.factors if factor.does == "caveat"]
-    if not found:
-        return [] if pair.factors else list(pair.caveats)
-    return [f"{bare(factor.name)} {_values(factor)}: {factor.about or 'doubtful'}" for factor in found]
-
-
-def doubts(pair: Pair) -> str:
-    """What is recorded and leaves a pair unproven: ``a doubt about the measurement: queueing (yes)``."""
-    found = pair.doubts()
-    measured = [f for f in found if f.klass == "measurement"]
-    others = [f for f in found if f.klass != "measurement"]
-    parts = []
-    if measured:
-        listed = join(f"{bare(factor.name)} ({_values(factor)})" for factor in measured)
-        parts.append(f"{'doubts' if len(measured) > 1 else 'a doubt'} about the measurement: {listed}")
-    if others:
-        listed = join(f"{bare(factor.name)} ({_values(factor)})" for factor in others)
-        parts.append(f"nobody knows what {listed} weigh{'' if len(others) > 1 else 's'}")
-    return "; ".join(parts)
-
-
-def condition(pair: Pair) -> str:
-    """What must hold for a number of a pair to be a result, as a tag beside it; empty for a fair pair."""
-    if pair.verdict == "unproven":
-        return {"doubt": "in doubt", "unclassified": "if that does not matter"}.get(
-            pair.left_open, "if equal"
-        )
-    return {"fair": "", "unfair": "not a result"}.get(pair.verdict, "if equal")
-
-
-_OF_TAU = ("measure.accept_length", "fact.workload.dataset")
-"""Factors whose caveat is about the accept length itself, and so about every number made of it."""
-
-
-def tau_caveats(pair: Pair) -> list[str]:
-    """That a pair's accept length is not that of real text, shortly: ``accept length simulated``."""
-    found = {factor.name: factor for factor in pair.factors if factor.does == "caveat"}
-    said = ("accept length {}", "accept length on {} requests")
-    return [
-        text.format(_values(found[name])) for name, text in zip(_OF_TAU, said, strict=True) if name in found
-    ]
-
-
-def of_unreal_text(pair: Pair) -> bool:
-    """Whether a pair's accept length is simulated, at its ceiling, or of requests that are no text."""
-    bare_names = [_KIND.sub("", name) for name in _OF_TAU]
-    return any(name in caveat for caveat in pair.caveats for name in bare_names)
-
-
-_LEADS = {
-    "unknown": ("If they are equal", "If the two servers are equal: "),
-    "unclassified": ("If that does not matter", "If what differs does not matter: "),
-    "doubt": ("With that doubt", "With the doubt about the measurement: "),
-}
-
-
-def on_terms(pair: Pair) -> str:
-    """What a number of this pair is worth, said before it: ``On unequal terms: ``; empty for a fair pair."""
-    if pair.verdict == "unproven":
-        return _LEADS[pair.left_open][1]
-    return {"fair": "", "unfair": "On unequal terms: "}.get(pair.verdict, _LEADS["unknown"][1])
-
-
-def with_terms(pair: Pair, text: str) -> str:
-    """A sentence about both sides with the terms on which it holds before it."""
-    lead = on_terms(pair)
-    return f"{lead}{text[:1].lower()}{text[1:]}" if lead else text
-
-
-def _values(factor: Factor) -> str:
-    mine, theirs = factor.candidate_value, factor.baseline_value
-    if mine is None or theirs is None or mine == theirs:
-        return mine or theirs or "unknown"
-    return f"{mine} here, {theirs} there"
-
-
 def reason(pair: Pair) -> str:
     """Why the verdict is what it is, in one clause without a full stop."""
     if pair.verdict == "unfair":
@@ -177,16 +39,16 @@ def reason(pair: Pair) -> str:
             more = f" and {numbers.count(len(found) - 1, 'more factor')}" if len(found) > 1 else ""
             return f"the engine{more} differ{'' if more else 's'}"
         if found:
-            return f"{name_factors(found)} {'differs' if len(found) == 1 else 'differ'}"
+            return f"{naming.name_factors(found)} {'differs' if len(found) == 1 else 'differ'}"
     if pair.verdict == "unproven":
         found, odd = pair.unknowns(), pair.unclassified()
         parts = [
-            f"{name_factors(found)} {'is' if len(found) == 1 else 'are'} not recorded for both runs"
+            f"{naming.name_factors(found)} {'is' if len(found) == 1 else 'are'} not recorded for both runs"
         ] * bool(found)
         parts += [
-            f"{name_factors(odd)} {'differs' if len(odd) == 1 else 'differ'} and nobody classified it"
+            f"{naming.name_factors(odd)} {'differs' if len(odd) == 1 else 'differ'} and nobody classified it"
         ] * bool(odd)
-        parts += [doubts(pair)] * bool(pair.doubts())
+        parts += [terms.doubts(pair)] * bool(pair.doubts())
         if parts:
             return "; ".join(parts)
     if pair.verdict == "fair":
@@ -244,7 +106,7 @@ def headline(section: Section) -> str:
     if fair is not None:
         return f"{what} On equal terms, against {fair.baseline.name}, {run.name} {_result(fair)}."
     if chosen.verdict == "unproven":
-        lead = _LEADS[chosen.left_open][0]
+        lead = terms.LEADS[chosen.left_open][0]
         return f"{what} {lead}, {run.name}, against {chosen.baseline.name}, {_result(chosen)}."
     if section.maybe is not None:
         likely = section.maybe
@@ -268,8 +130,8 @@ def _result(pair: Pair) -> str:
     level = pair.main_level
     if level is None:
         return f"has no number: {pair.why_no_number}"
-    against = [*level.caveats, *tau_caveats(pair)]
-    doubt = f" (before you believe it: {several(against, 2)})" if against else ""
+    against = [*level.caveats, *terms.tau_caveats(pair)]
+    doubt = f" (before you believe it: {naming.several(against, 2)})" if against else ""
     return f"{outcome(level)}, {margin(level)}{doubt}{elsewhere(pair, level)}"
 
 
@@ -283,7 +145,9 @@ def elsewhere(pair: Pair, level: Level) -> str:
         if one.speedup is not None and one.speedup_lo is not None and not (one.tie or one.caveats):
             sizes["wins" if one.speedup >= 1 else "loses"].append(str(one.batch_size))
     mine = None if level.tie or level.speedup is None else "wins" if level.speedup >= 1 else "loses"
-    told = [f"{verb} at batch {join(found)}" for verb, found in sizes.items() if found and verb != mine]
+    told = [
+        f"{verb} at batch {naming.join(found)}" for verb, found in sizes.items() if found and verb != mine
+    ]
     return f", but {' and '.join(told)}" if told else ""
 
 

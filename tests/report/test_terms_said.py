@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from speclog.analysis.draft import needed
-from speclog.report import advice, words
+from speclog.report import advice, terms, words
 from speclog.report.charts import context
 from speclog.report.model import Factor, Level, Pair, Section
 from speclog.report.plan import plan
@@ -49,20 +49,20 @@ def test_what_is_known_to_differ_is_not_said_to_be_assumed_equal() -> None:
     )
     assert "equal" not in said
     assert "If they are equal, c, against b, wins" in headline(pair("unproven", DRIVER, QUEUES))
-    assert words.condition(pair("unproven", QUEUES)) == "in doubt"
-    assert words.condition(pair("unproven", DRIVER, QUEUES)) == "if equal"
+    assert terms.condition(pair("unproven", QUEUES)) == "in doubt"
+    assert terms.condition(pair("unproven", DRIVER, QUEUES)) == "if equal"
     brief = replace(pair("unproven"), reasons=("1 measurement doubt: queueing",))  # its factors were not read
-    assert words.condition(brief) == "in doubt"
+    assert terms.condition(brief) == "in doubt"
 
 
 def test_what_nobody_classified_is_known_to_differ() -> None:
     """It was "None differs", and what it said held "if the two servers are equal"."""
     one = pair("unproven", factor("arg.novel", "1", "2", "unclassified", does="unproven"), QUEUES)
     assert "If that does not matter, c, against b, wins" in headline(one)
-    assert words.on_terms(one) == "If what differs does not matter: "
-    assert words.condition(one) == "if that does not matter"
+    assert terms.on_terms(one) == "If what differs does not matter: "
+    assert terms.condition(one) == "if that does not matter"
     brief = replace(pair("unproven"), reasons=("1 unclassified factor differs: novel",))
-    assert words.condition(brief) == "if that does not matter"
+    assert terms.condition(brief) == "if that does not matter"
     lost = advice.lost(Section(one.candidate, one, None, None, [one])).text
     assert lost == "None; what differs from b is novel."
     ((_, _, what, _, _, _),) = plan(

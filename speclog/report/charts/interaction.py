@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from speclog.report import numbers, words
+from speclog.report import naming, numbers
 from speclog.report.charts import base
 from speclog.report.model import Chart, Row
 
@@ -77,7 +77,7 @@ def _title(points: Sequence[Row], confounder: str, batch_size: int, gains: Mappi
     missing = [point for point in points if point["state"] == "missing"]
     if missing:
         return f"Nobody made the run of {missing[0]['arm']} with {confounder} {missing[0]['setting']}"
-    worth = words.join([f"{gain} for {arm}" for arm, gain in gains.items()])
+    worth = naming.join([f"{gain} for {arm}" for arm, gain in gains.items()])
     return f"At batch {batch_size} what {confounder} are worth: {worth or 'not known'}"
 
 
