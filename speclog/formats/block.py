@@ -74,8 +74,8 @@ def bounds(data: bytes | bytearray, size: int) -> tuple[Places, Places]:
     return _bounds(np.flatnonzero(np.frombuffer(data, np.uint8, size) == NEWLINE), size)
 
 
-def bounds_and_returns(data: bytes | bytearray, size: int) -> tuple[Places, Places, Places]:
-    """`bounds`, and where carriage returns and NULs stand: the lines are gone through once for all."""
+def bounds_and_breaks(data: bytes | bytearray, size: int) -> tuple[Places, Places, Places]:
+    """`bounds`, and where carriage returns and NULs break lines: they are gone through once for all."""
     text = np.frombuffer(data, np.uint8, size)
     places = np.flatnonzero(text <= RETURN)  # hardly any other byte below is ever in a log
     found = text[places]

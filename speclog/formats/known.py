@@ -117,7 +117,6 @@ class Memory(Generic[T]):
         self.shelf: Shelf[T] = Shelf({})
         self._once: dict[Key, T] = {}
         self._known: dict[Key, T] = {}
-        self._shelved = 0
         self._lock = Lock()
 
     def met(self, lines: Iterable[tuple[Key, T]]) -> None:
@@ -132,7 +131,7 @@ class Memory(Generic[T]):
                     self._once[key] = value
                 elif key not in self._known:
                     if len(self._known) >= MOST:
-                        self._known, self._shelved = {}, -1
+                        self._known, self.shelf = {}, Shelf({})
                     self._known[key] = value
-            if len(self._known) > self._shelved * _WORTH_IT:
-                self.shelf, self._shelved = Shelf(self._known), len(self._known)
+            if len(self._known) > len(self.shelf.values) * _WORTH_IT:
+                self.shelf = Shelf(self._known)

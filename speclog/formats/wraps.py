@@ -58,13 +58,11 @@ def _each() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(wrap.unwrap) for wrap in load_wraps())
 
 
-def source_of(line: str) -> str:
-    """The name of a line's source as its wrappers give it, '' where none does; of nested ones all names."""
-    return names_of(line)[0]
-
-
 def names_of(line: str) -> tuple[str, str]:
-    """`source_of` a line, and the process that its wrappers name, '' where none does."""
+    """The names of a line's source and process as its wrappers give them, '' where none does.
+
+    Of nested sources all names.
+    """
     line = _ANSI.sub("", line).lstrip("\ufeff\0")
     names: list[str] = []
     process = ""

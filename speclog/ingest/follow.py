@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from speclog.errors import InputError
 from speclog.ingest.sidecars import stem
 from speclog.ingest.sources import written_at
-from speclog.ingest.summary import IngestSummary, summarise, why_nothing
+from speclog.ingest.summary import IngestSummary, nothing_in, summarise
 from speclog.ingest.tail import POLL_S, whole_lines
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Follower:
 
         sessions = self.reader.finish()
         if not sessions:
-            return [IngestSummary(self.path, "unusable", detail=why_nothing(self.reader))]
+            return [nothing_in(self.path, self.reader)]
         names = self._names(sessions)
         if self.fresh or (last and (self.reader.buffer.size or self._waiting or self._owed)):
             with open_store(self._target, read_only=False, lock_timeout=self._lock_timeout) as store:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from speclog.formats.values import json_value
 from speclog.ingest.sources import open_bytes, read_once
-from speclog.ingest.summary import IngestSummary, summarise, why_nothing
+from speclog.ingest.summary import IngestSummary, nothing_in, summarise
 
 if TYPE_CHECKING:
     from speclog.ingest.reader import LogReader
@@ -61,7 +61,7 @@ def ingest_group(
     except SeveralServers as several:
         detail = f"one of the logs has lines of several servers ({several}): ingest it without --group"
         return [IngestSummary(path, "unusable", detail=detail) for path in paths]
-    missing = [IngestSummary(path, "unusable", detail=why_nothing(reader)) for path, reader in servers.empty]
+    missing = [nothing_in(path, reader) for path, reader in servers.empty]
     missing += [
         summarise(path, session, _name(path), session.strangers, []) for path, session in servers.mixed
     ]

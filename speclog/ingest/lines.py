@@ -9,14 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speclog.formats.block import (
     NEWLINE,
+    RETURN,
     Block,
     Constant,
     Mask,
     Places,
-    bounds_and_returns,
+    bounds_and_breaks,
     constant,
     rows_of,
 )
@@ -68,18 +70,18 @@ class Sieve:
         ``first`` is the number of its first line; ``blanks`` how many blank lines stand right before it. Of
         blank lines in a row the first `BLANKS` are kept.
         """
-        starts, ends, returns = bounds_and_returns(data, size)
+        starts, ends, breaks = bounds_and_breaks(data, size)
         places = starts
-        if len(returns) and (np.frombuffer(data, np.uint8)[returns + 1] == NEWLINE).any():
+        if len(breaks) and _hold_line_ends(np.frombuffer(data, np.uint8), breaks):
             text = data[:size].replace(b"\r\n", b"\n")
             data = text + bytes(len(data) - len(text))
             size = len(text)
-            starts, ends, returns = bounds_and_returns(data, size)
+            starts, ends, breaks = bounds_and_breaks(data, size)
         count = len(starts)
         blank = _blank_too_long(starts, ends, blanks)
         if self._look(data, size):
             left = self._unlike_noise(data, starts, ends)
-            left[np.searchsorted(ends, returns)] = (
+            left[np.searchsorted(ends, breaks)] = (
                 True  # what stands before a carriage return or a NUL may be no noise
             )
         elif blank is None:
@@ -121,6 +123,11 @@ class Sieve:
                 left[rows[noise]] = False
             rows = np.flatnonzero(left)
         return left
+
+
+def _hold_line_ends(text: NDArray[np.uint8], breaks: Places) -> bool:
+    """Whether a newline stands right behind a carriage return."""
+    return bool(((text[breaks] == RETURN) & (text[breaks + 1] == NEWLINE)).any())
 
 
 def _blank_too_long(starts: Places, ends: Places, before: int) -> Mask | None:

@@ -90,8 +90,12 @@ def summarise(
     )
 
 
-def why_nothing(reader: LogReader) -> str:
-    """Why a file gave no session, in words."""
+def nothing_in(path: str, reader: LogReader) -> IngestSummary:
+    """Of a file that gave no session: that it cannot be used, and why."""
+    return IngestSummary(path, "unusable", detail=_why_nothing(reader))
+
+
+def _why_nothing(reader: LogReader) -> str:
     if reader.bytes == 0:
         return "empty file"
     if reader.binary:

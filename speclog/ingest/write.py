@@ -14,7 +14,7 @@ from speclog.ingest import sidecars
 from speclog.ingest.parallel import parsed_chunks
 from speclog.ingest.pile import Pile
 from speclog.ingest.sources import read_once, written_at
-from speclog.ingest.summary import IngestSummary, summarise, why_nothing
+from speclog.ingest.summary import IngestSummary, nothing_in, summarise
 
 if TYPE_CHECKING:
     from speclog.ingest.batches import Parsed
@@ -37,7 +37,7 @@ STORE_MEMORY = "384MB"  # what DuckDB may hold of a long log before it writes to
 
 
 class _Unchanged(Exception):
-    """Everything that was being written is in the store already: take it back."""
+    """Nothing that was being written is new, or there was nothing: take it back."""
 
     def __init__(self, summaries: list[IngestSummary]) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class LogIngest:
             alone = sidecars.standalone(self._path)
             sessions = [alone] if alone else []
         if not sessions:
-            return [IngestSummary(self._path, "unusable", detail=why_nothing(reader))]
+            return [nothing_in(self._path, reader)]
         return Unwritten(reader.bytes, partial(self._write, reader, sessions))
 
     def _read(self, reader: LogReader, parsed: Iterator[Parsed]) -> bool:
@@ -170,8 +170,7 @@ class LogIngest:
             try:
                 store.transaction(work, committed=lambda: bool(written) and store.holds(written))
             except _Unchanged as same:
-                nothing = IngestSummary(self._path, "unusable", detail=why_nothing(reader))
-                return same.summaries or [nothing]
+                return same.summaries
         return found
 
     def _stream(
@@ -215,7 +214,7 @@ class LogIngest:
         summaries = self._summaries(sessions, states)
         new = [s for s in sessions if states[s.index] is None]
         if not new:
-            raise _Unchanged(summaries)
+            raise _Unchanged(summaries or [nothing_in(self._path, reader)])
         written[:] = [s.ingest_id for s in new]
         # Summing up that many windows takes longer than reading them; `speclog gc` makes up for it.
         store.insert(self._session_frames(sessions, new), sum_up=False)

@@ -8,7 +8,7 @@ import pytest
 from sglang_lines import ARGS, decode, prefill, start
 
 from speclog.errors import InputError
-from speclog.formats.wraps import source_of
+from speclog.formats.wraps import names_of
 from speclog.ingest.api import IngestSummary, ingest_paths
 from speclog.ingest.follow import follow_log
 
@@ -96,10 +96,10 @@ def test_follow_and_group_say_that_there_are_several(tmp_path: Path, store: str)
 
 def test_names_of_lines() -> None:
     line = decode(1)
-    assert source_of(line) == ""
-    assert source_of("2026-08-01T23:43:46.123Z stderr F " + line) == ""
-    assert source_of("3: " + line) == ""
-    assert source_of("base-1  | 2026-08-01T23:43:46.123Z " + line) == "base-1"
+    assert names_of(line) == ("", "")
+    assert names_of("2026-08-01T23:43:46.123Z stderr F " + line) == ("", "")
+    assert names_of("3: " + line) == ("", "")
+    assert names_of("base-1  | 2026-08-01T23:43:46.123Z " + line) == ("base-1", "")
 
 
 def actors(*of_each: tuple[int, list[str]]) -> str:

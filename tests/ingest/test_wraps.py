@@ -147,9 +147,10 @@ def test_two_servers_behind_a_gap_of_nuls(gap: int, tmp_path: Path, store: str) 
         assert opened.rows("SELECT DISTINCT model FROM run ORDER BY 1") == [("m",), ("n",)]
 
 
-def test_nothing_but_nuls_is_no_log(tmp_path: Path, store: str) -> None:
+@pytest.mark.parametrize("size", [5 * BLOCK, 200 << 20])
+def test_nothing_but_nuls_is_no_log(size: int, tmp_path: Path, store: str) -> None:
     path = tmp_path / "a.log"
     with path.open("wb") as file:
-        file.truncate(5 * BLOCK)
+        file.truncate(size)
     (found,) = ingest_paths([path], store_target=store)
     assert (found.status, found.detail) == ("unusable", "binary file, not a log")
